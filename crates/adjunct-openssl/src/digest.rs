@@ -17,45 +17,46 @@ use std::ffi::{c_int, c_void};
 use std::mem::MaybeUninit;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// What OpenSSL's `algctx` points to. The digest comes first, its state where OpenSSL's default provider has it ([`Digest`]).
+/// What OpenSSL's `algctx` points to, with room for a state of so many words. The digest comes first, its state where OpenSSL's default
+/// provider has it ([`Digest`]).
 #[repr(C)]
-struct Context {
-    digest: Digest,
+struct Context<const ROOM: usize> {
+    digest: Digest<ROOM>,
     /// OpenSSL, for errors.
     core: &'static Core,
     /// Length of the result; only an extendable-output function's may differ from the method's.
     size: usize,
 }
 
-impl Context {
+impl<const ROOM: usize> Context<ROOM> {
     /// # Safety
     /// `provctx` is OpenSSL's, which keeps the provider alive as long as its contexts.
     unsafe fn create(method: &'static Method, provctx: *mut c_void) -> *mut c_void {
         adjunct::ops::attribute();
-        let Ok(mut place) = boxed(MaybeUninit::<Context>::uninit()) else { return std::ptr::null_mut() };
+        let Ok(mut place) = boxed(MaybeUninit::<Self>::uninit()) else { return std::ptr::null_mut() };
         let raw = place.as_mut_ptr();
         // SAFETY: every field is written.
         unsafe {
             (&raw mut (*raw).core).write(&provider(provctx).core);
             (&raw mut (*raw).size).write(default_size(method));
-            Digest::new_in_place(&mut *(&raw mut (*raw).digest).cast::<MaybeUninit<Digest>>(), method);
+            Digest::new_in_place(&mut *(&raw mut (*raw).digest).cast::<MaybeUninit<Digest<ROOM>>>(), method);
             abi::into_raw(place.assume_init())
         }
     }
 
     fn duplicate(&self) -> *mut c_void {
-        let Ok(mut place) = boxed(MaybeUninit::<Context>::uninit()) else { return std::ptr::null_mut() };
+        let Ok(mut place) = boxed(MaybeUninit::<Self>::uninit()) else { return std::ptr::null_mut() };
         let raw = place.as_mut_ptr();
         // SAFETY: every field is written.
         unsafe {
             (&raw mut (*raw).core).write(self.core);
             (&raw mut (*raw).size).write(self.size);
-            self.digest.clone_into_place(&mut *(&raw mut (*raw).digest).cast::<MaybeUninit<Digest>>());
+            self.digest.clone_into_place(&mut *(&raw mut (*raw).digest).cast::<MaybeUninit<Digest<ROOM>>>());
             abi::into_raw(place.assume_init())
         }
     }
 
-    fn take_over(&mut self, other: &Context) {
+    fn take_over(&mut self, other: &Self) {
         self.size = other.size;
         self.digest.copy_from(&other.digest);
     }
@@ -116,19 +117,19 @@ fn default_size(method: &Method) -> usize {
     if method.xof && NO_DEFAULT_XOF_SIZE.load(Ordering::Relaxed) { UNSET } else { method.size }
 }
 
-unsafe extern "C" fn init(ctx: *mut c_void, params: *const Param) -> c_int {
+unsafe extern "C" fn init<const ROOM: usize>(ctx: *mut c_void, params: *const Param) -> c_int {
     guard(0, || {
         // SAFETY: the context is ours.
-        let Some(this) = (unsafe { context::<Context>(ctx) }) else { return 0 };
+        let Some(this) = (unsafe { context::<Context<ROOM>>(ctx) }) else { return 0 };
         this.digest.reset();
         c_int::from(this.set_params(params))
     })
 }
 
-unsafe extern "C" fn update(ctx: *mut c_void, data: *const u8, length: usize) -> c_int {
+unsafe extern "C" fn update<const ROOM: usize>(ctx: *mut c_void, data: *const u8, length: usize) -> c_int {
     guard(0, || {
         // SAFETY: the context is ours, the buffer OpenSSL's.
-        let (Some(this), data) = (unsafe { (context::<Context>(ctx), slice(data, length)) }) else { return 0 };
+        let (Some(this), data) = (unsafe { (context::<Context<ROOM>>(ctx), slice(data, length)) }) else { return 0 };
         if this.digest.is_squeezing() {
             return 0;
         }
@@ -137,10 +138,15 @@ unsafe extern "C" fn update(ctx: *mut c_void, data: *const u8, length: usize) ->
     })
 }
 
-unsafe extern "C" fn finish(ctx: *mut c_void, out: *mut u8, out_length: *mut usize, room: usize) -> c_int {
+unsafe extern "C" fn finish<const ROOM: usize>(
+    ctx: *mut c_void,
+    out: *mut u8,
+    out_length: *mut usize,
+    room: usize,
+) -> c_int {
     guard(0, || {
         // SAFETY: the context is ours.
-        let Some(this) = (unsafe { context::<Context>(ctx) }) else { return 0 };
+        let Some(this) = (unsafe { context::<Context<ROOM>>(ctx) }) else { return 0 };
         let xof = this.digest.method().xof;
         if this.size == UNSET || this.digest.is_squeezing() || (!xof && room < this.size) {
             return 0;
@@ -157,10 +163,15 @@ unsafe extern "C" fn finish(ctx: *mut c_void, out: *mut u8, out_length: *mut usi
     })
 }
 
-unsafe extern "C" fn squeeze(ctx: *mut c_void, out: *mut u8, out_length: *mut usize, room: usize) -> c_int {
+unsafe extern "C" fn squeeze<const ROOM: usize>(
+    ctx: *mut c_void,
+    out: *mut u8,
+    out_length: *mut usize,
+    room: usize,
+) -> c_int {
     guard(0, || {
         // SAFETY: the context is ours, the buffers OpenSSL's.
-        let (Some(this), out) = (unsafe { (context::<Context>(ctx), slice_mut(out, room)) }) else { return 0 };
+        let (Some(this), out) = (unsafe { (context::<Context<ROOM>>(ctx), slice_mut(out, room)) }) else { return 0 };
         if !this.digest.method().xof {
             return 0;
         }
@@ -171,28 +182,31 @@ unsafe extern "C" fn squeeze(ctx: *mut c_void, out: *mut u8, out_length: *mut us
     })
 }
 
-unsafe extern "C" fn dupctx(ctx: *mut c_void) -> *mut c_void {
-    // SAFETY: the context is ours.
-    guard(std::ptr::null_mut(), || unsafe { context::<Context>(ctx) }.map_or(std::ptr::null_mut(), |c| c.duplicate()))
+unsafe extern "C" fn dupctx<const ROOM: usize>(ctx: *mut c_void) -> *mut c_void {
+    guard(std::ptr::null_mut(), || {
+        // SAFETY: the context is ours.
+        let this = unsafe { context::<Context<ROOM>>(ctx) };
+        this.map_or(std::ptr::null_mut(), |c| c.duplicate())
+    })
 }
 
-unsafe extern "C" fn copyctx(to: *mut c_void, from: *mut c_void) {
+unsafe extern "C" fn copyctx<const ROOM: usize>(to: *mut c_void, from: *mut c_void) {
     guard((), || {
         // SAFETY: both contexts are ours, of one algorithm, and not the same.
-        if let (Some(to), Some(from)) = unsafe { (context::<Context>(to), context::<Context>(from)) } {
+        if let (Some(to), Some(from)) = unsafe { (context::<Context<ROOM>>(to), context::<Context<ROOM>>(from)) } {
             to.take_over(from);
         }
     });
 }
 
-unsafe extern "C" fn set_ctx_params(ctx: *mut c_void, params: *const Param) -> c_int {
+unsafe extern "C" fn set_ctx_params<const ROOM: usize>(ctx: *mut c_void, params: *const Param) -> c_int {
     // SAFETY: the context is ours.
-    guard(0, || unsafe { context::<Context>(ctx) }.is_some_and(|c| c.set_params(params)).into())
+    guard(0, || unsafe { context::<Context<ROOM>>(ctx) }.is_some_and(|c| c.set_params(params)).into())
 }
 
-unsafe extern "C" fn get_ctx_params(ctx: *mut c_void, params: *mut Param) -> c_int {
+unsafe extern "C" fn get_ctx_params<const ROOM: usize>(ctx: *mut c_void, params: *mut Param) -> c_int {
     // SAFETY: the context is ours.
-    guard(0, || unsafe { context::<Context>(ctx) }.is_some_and(|c| c.get_params(params)).into())
+    guard(0, || unsafe { context::<Context<ROOM>>(ctx) }.is_some_and(|c| c.get_params(params)).into())
 }
 
 fn describe(method: &Method, params: *mut Param) -> c_int {
@@ -255,15 +269,18 @@ unsafe extern "C" fn sha1_settable(_ctx: *mut c_void, _provctx: *mut c_void) -> 
     SHA1_SETTABLE.as_ptr()
 }
 
-/// The functions of one method and what OpenSSL lists it as; `extra` are the entries only some have.
+/// The functions of one method and what OpenSSL lists it as; `extra` are the entries only some have. `ROOM` is there the words of the
+/// method's state: a server may have a context for each of many thousand connections.
 macro_rules! offer {
     ($($module:ident $method:ident $description:literal [$($extra:expr),*];)*) => {
         $(mod $module {
             use super::*;
 
+            const ROOM: usize = digest::$method.words();
+
             unsafe extern "C" fn newctx(provctx: *mut c_void) -> *mut c_void {
                 // SAFETY: the pointer is the provider's.
-                guard(std::ptr::null_mut(), || unsafe { Context::create(&digest::$method, provctx) })
+                guard(std::ptr::null_mut(), || unsafe { Context::<ROOM>::create(&digest::$method, provctx) })
             }
 
             unsafe extern "C" fn get_params(params: *mut Param) -> c_int {
@@ -284,13 +301,13 @@ macro_rules! offer {
 
             pub static DISPATCH: &[Dispatch] = &[
                 entry!(id::DIGEST_NEWCTX, newctx),
-                entry!(id::DIGEST_INIT, init),
-                entry!(id::DIGEST_UPDATE, update),
-                entry!(id::DIGEST_FINAL, finish),
+                entry!(id::DIGEST_INIT, init::<ROOM>),
+                entry!(id::DIGEST_UPDATE, update::<ROOM>),
+                entry!(id::DIGEST_FINAL, finish::<ROOM>),
                 entry!(id::DIGEST_DIGEST, digest),
-                entry!(id::DIGEST_FREECTX, abi::freed::<Context>),
-                entry!(id::DIGEST_DUPCTX, dupctx),
-                entry!(id::DIGEST_COPYCTX, copyctx),
+                entry!(id::DIGEST_FREECTX, abi::freed::<Context<ROOM>>),
+                entry!(id::DIGEST_DUPCTX, dupctx::<ROOM>),
+                entry!(id::DIGEST_COPYCTX, copyctx::<ROOM>),
                 entry!(id::DIGEST_GET_PARAMS, get_params),
                 entry!(id::DIGEST_GETTABLE_PARAMS, gettable_params),
                 $($extra,)*
@@ -307,38 +324,43 @@ macro_rules! offer {
     };
 }
 
-const SERIALIZE: Dispatch = entry!(id::DIGEST_SERIALIZE, serialized::serialize);
-const DESERIALIZE: Dispatch = entry!(id::DIGEST_DESERIALIZE, serialized::deserialize);
+const fn serialize<const ROOM: usize>() -> Dispatch {
+    entry!(id::DIGEST_SERIALIZE, serialized::serialize::<ROOM>)
+}
+
+const fn deserialize<const ROOM: usize>() -> Dispatch {
+    entry!(id::DIGEST_DESERIALIZE, serialized::deserialize::<ROOM>)
+}
 
 offer! {
     sha1 SHA1 c"SHA-1" [
-        entry!(id::DIGEST_SET_CTX_PARAMS, set_ctx_params),
+        entry!(id::DIGEST_SET_CTX_PARAMS, set_ctx_params::<ROOM>),
         entry!(id::DIGEST_SETTABLE_CTX_PARAMS, sha1_settable),
-        SERIALIZE, DESERIALIZE
+        serialize::<ROOM>(), deserialize::<ROOM>()
     ];
-    sha224 SHA224 c"SHA-224" [SERIALIZE, DESERIALIZE];
-    sha256 SHA256 c"SHA-256" [SERIALIZE, DESERIALIZE];
-    sha384 SHA384 c"SHA-384" [SERIALIZE, DESERIALIZE];
-    sha512 SHA512 c"SHA-512" [SERIALIZE, DESERIALIZE];
-    sha512_224 SHA512_224 c"SHA-512/224" [SERIALIZE, DESERIALIZE];
-    sha512_256 SHA512_256 c"SHA-512/256" [SERIALIZE, DESERIALIZE];
+    sha224 SHA224 c"SHA-224" [serialize::<ROOM>(), deserialize::<ROOM>()];
+    sha256 SHA256 c"SHA-256" [serialize::<ROOM>(), deserialize::<ROOM>()];
+    sha384 SHA384 c"SHA-384" [serialize::<ROOM>(), deserialize::<ROOM>()];
+    sha512 SHA512 c"SHA-512" [serialize::<ROOM>(), deserialize::<ROOM>()];
+    sha512_224 SHA512_224 c"SHA-512/224" [serialize::<ROOM>(), deserialize::<ROOM>()];
+    sha512_256 SHA512_256 c"SHA-512/256" [serialize::<ROOM>(), deserialize::<ROOM>()];
     sha3_224 SHA3_224 c"SHA3-224" [];
     sha3_256 SHA3_256 c"SHA3-256" [];
     sha3_384 SHA3_384 c"SHA3-384" [];
     sha3_512 SHA3_512 c"SHA3-512" [];
     shake128 SHAKE128 c"SHAKE-128" [
-        entry!(id::DIGEST_SQUEEZE, squeeze),
-        entry!(id::DIGEST_SET_CTX_PARAMS, set_ctx_params),
+        entry!(id::DIGEST_SQUEEZE, squeeze::<ROOM>),
+        entry!(id::DIGEST_SET_CTX_PARAMS, set_ctx_params::<ROOM>),
         entry!(id::DIGEST_SETTABLE_CTX_PARAMS, xof_settable),
-        entry!(id::DIGEST_GET_CTX_PARAMS, get_ctx_params),
+        entry!(id::DIGEST_GET_CTX_PARAMS, get_ctx_params::<ROOM>),
         entry!(id::DIGEST_GETTABLE_CTX_PARAMS, xof_gettable)
     ];
     shake256 SHAKE256 c"SHAKE-256" [
-        entry!(id::DIGEST_SQUEEZE, squeeze),
-        entry!(id::DIGEST_SET_CTX_PARAMS, set_ctx_params),
+        entry!(id::DIGEST_SQUEEZE, squeeze::<ROOM>),
+        entry!(id::DIGEST_SET_CTX_PARAMS, set_ctx_params::<ROOM>),
         entry!(id::DIGEST_SETTABLE_CTX_PARAMS, xof_settable),
-        entry!(id::DIGEST_GET_CTX_PARAMS, get_ctx_params),
+        entry!(id::DIGEST_GET_CTX_PARAMS, get_ctx_params::<ROOM>),
         entry!(id::DIGEST_GETTABLE_CTX_PARAMS, xof_gettable)
     ];
-    md5 MD5 c"MD5" [SERIALIZE, DESERIALIZE];
+    md5 MD5 c"MD5" [serialize::<ROOM>(), deserialize::<ROOM>()];
 }

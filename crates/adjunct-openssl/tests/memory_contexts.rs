@@ -3,7 +3,12 @@
 
 mod foreign;
 
+use std::path::PathBuf;
 use std::process::Command;
+use std::sync::LazyLock;
+
+/// Compiled once for all tests here.
+static PROGRAM: LazyLock<PathBuf> = LazyLock::new(|| foreign::compile("memory_contexts"));
 
 /// Every kind of context: of ciphers, digests, MACs (served, and handed to the default provider) and the generator.
 const NAMES: [&str; 24] = [
@@ -37,12 +42,46 @@ const NAMES: [&str; 24] = [
 fn no_context_ends_the_process_for_want_of_memory() {
     let folder = tempfile::tempdir().expect("a folder");
     let config = foreign::config(folder.path(), "algorithms = ALL ECB RAND\n");
-    let mut command = Command::new(foreign::compile("memory_contexts"));
+    let mut command = Command::new(&*PROGRAM);
     command.arg(&config).arg(foreign::module()).args(NAMES).env("OPENSSL_CONF", "/dev/null");
     let output = command.output().expect("the program runs");
     let (out, err) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
     assert!(output.status.success(), "{}: {out}{err}", output.status);
     assert_eq!(err, "");
+}
+
+/// Servers hold contexts by the hundred thousand: one of ours takes at most a quarter more than OpenSSL's own, but AES-GCM's, which has
+/// the powers of the hash key for groups of 32 blocks in it. Elsewhere Poly1305 is AWS-LC's, whose state takes 512 bytes.
+#[test]
+#[cfg(all(target_arch = "x86_64", target_env = "gnu"))]
+fn contexts_are_about_as_large_as_openssls_own() {
+    const NAMES: [(&str, f64); 11] = [
+        ("c AES-128-GCM", 1.35),
+        ("c AES-256-GCM", 1.35),
+        ("c ChaCha20-Poly1305", 1.25),
+        ("c AES-128-CCM", 1.25),
+        ("c AES-128-CBC", 1.25),
+        ("c AES-256-CTR", 1.25),
+        ("d MD5", 1.25),
+        ("d SHA1", 1.25),
+        ("d SHA2-256", 1.25),
+        ("d SHA2-512", 1.25),
+        ("d SHA3-256", 1.25),
+    ];
+    let folder = tempfile::tempdir().expect("a folder");
+    let config = foreign::config(folder.path(), "algorithms = ALL\n");
+    let mut command = Command::new(&*PROGRAM);
+    command.arg("sizes").arg(&config).arg(foreign::module()).args(NAMES.map(|(name, _)| name));
+    let output = command.env("OPENSSL_CONF", "/dev/null").output().expect("the program runs");
+    let out = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success(), "{}: {out}", output.status);
+    assert_eq!(out.lines().count(), NAMES.len(), "{out}");
+    for (line, (name, most)) in out.lines().zip(NAMES) {
+        let numbers = line.strip_prefix(name).and_then(|line| line.strip_prefix(": ")?.split_once(' '));
+        let (ours, stock) = numbers.unwrap_or_else(|| panic!("{line}"));
+        let (ours, stock): (f64, f64) = (ours.parse().expect("a number"), stock.parse().expect("a number"));
+        assert!(ours > 0.0 && stock > 0.0 && ours <= most * stock, "{out}");
+    }
 }
 
 /// AWS-LC's allocator would be asked for by name where the module lacks its own, and be another library's where it shows it.

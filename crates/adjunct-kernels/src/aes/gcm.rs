@@ -128,13 +128,15 @@ impl<'t, W: Width> Hasher<'t, W> {
     #[inline(always)]
     fn of_group(&mut self, index: usize, second: bool, vector: W) {
         let power = (WIDE - index) * W::BYTES / 16;
-        // SAFETY: a vector from any power lies in the table, and the crossed halves of a group's.
-        let (powers, crossed) = unsafe { (W::load(self.table.at_power(power)), W::load(self.table.crossed_at(power))) };
+        // SAFETY: a vector from any power lies in the table, and the sums of a group's.
+        let (powers, crossed) =
+            unsafe { (W::load(self.table.at_power(power)), W::load(self.table.crossed_at(index / 2, W::BYTES))) };
         let vector = vector.reversed();
         let vector = if index == 0 { vector.xor(self.before) } else { vector };
         let both = vector.xor(vector.halves_exchanged());
-        let products =
-            [vector.multiply::<0x00>(powers), both.multiply::<0x00>(crossed), vector.multiply::<0x11>(powers)];
+        let middle =
+            if index.is_multiple_of(2) { both.multiply::<0x00>(crossed) } else { both.multiply::<0x10>(crossed) };
+        let products = [vector.multiply::<0x00>(powers), middle, vector.multiply::<0x11>(powers)];
         let Sum { low, middle, high } = &mut self.sum;
         let sums = [low, middle, high].into_iter().zip(products);
         if !W::XOR3 {

@@ -13,23 +13,26 @@ const POWERS: usize = 32;
 
 /// The powers of the hash key, as many as have been asked for; wiped when dropped.
 ///
-/// H^32 to H^1, each times x and byte-reversed, then zeros, which a vector that begins at one of the last may read. What has not been
-/// asked for is left as it was found: to write it would take as long as a short message.
-#[repr(C, align(64))]
+/// H^32 to H^1, each times x and byte-reversed. What has not been asked for is left as it was found: to write it would take as long as a
+/// short message.
+#[repr(C, align(16))]
 #[derive(Debug, Clone)]
 pub struct Table {
-    powers: MaybeUninit<[[u8; 16]; POWERS + 4]>,
-    /// Of the powers that a group takes the halves' sum in both halves: what Karatsuba's product of the middle takes. They are there where
-    /// all powers of a group are.
-    crossed: MaybeUninit<[[u8; 16]; POWERS]>,
-    /// How many are there, from H^1 up.
-    filled: usize,
+    powers: MaybeUninit<[[u8; 16]; POWERS]>,
+    /// Of the powers that a group takes the sum of each one's halves, which Karatsuba's product of the middle takes: of two vectors of powers
+    /// side by side, the first one's in the lower halves and the second one's in the upper. A vector that begins at one of the last powers
+    /// reads the first of them too, for blocks that are zero; so these are written, with zeros, before they are there.
+    crossed: MaybeUninit<[[u8; 16]; POWERS / 2]>,
+    /// How many powers are there, from H^1 up.
+    filled: u8,
+    /// Whether the sums are.
+    has_crossed: bool,
 }
 
 impl Default for Table {
     #[inline]
     fn default() -> Table {
-        Table { powers: MaybeUninit::uninit(), crossed: MaybeUninit::uninit(), filled: 0 }
+        Table { powers: MaybeUninit::uninit(), crossed: MaybeUninit::uninit(), filled: 0, has_crossed: false }
     }
 }
 
@@ -43,8 +46,8 @@ impl Drop for Table {
             let few = self.place(FEW);
             few.write_bytes(0, FEW);
             wipe(std::slice::from_raw_parts_mut(few, FEW).as_flattened_mut());
-            if self.filled > FEW {
-                let all = self.filled.min(POWERS);
+            if self.filled() > FEW {
+                let all = self.filled().min(POWERS);
                 wipe(std::slice::from_raw_parts_mut(self.place(all), all - FEW).as_flattened_mut());
             }
         }
@@ -60,36 +63,42 @@ impl Table {
     #[inline(always)]
     fn place(&mut self, power: usize) -> *mut [u8; 16] {
         assert!(power <= POWERS);
-        self.powers.as_mut_ptr().cast::<[u8; 16]>().wrapping_add(POWERS - power)
+        (&raw mut *self).cast::<[u8; 16]>().wrapping_add(POWERS - power)
+    }
+
+    #[inline(always)]
+    fn filled(&self) -> usize {
+        self.filled.into()
     }
 
     /// H^`power` and those after it. `power` is at most [`POWERS`].
     #[inline(always)]
     pub(super) fn at_power(&self, power: usize) -> *const u8 {
-        debug_assert!(power <= self.filled);
-        self.powers.as_ptr().cast::<[u8; 16]>().wrapping_add(POWERS - power).cast()
+        debug_assert!(power <= self.filled());
+        (&raw const *self).cast::<[u8; 16]>().wrapping_add(POWERS - power).cast()
     }
 
-    /// The crossed halves of H^`power` and of those after it, of the powers of a group. Not to be read before they are there.
+    /// The sums of the halves of two vectors of powers: vectors 2 `pair` and 2 `pair` + 1 of a group, whose vectors have so many bytes. Not
+    /// to be read before they are there.
     #[inline(always)]
-    pub(super) fn crossed_at(&self, power: usize) -> *const u8 {
-        debug_assert!(power <= self.filled);
-        self.crossed.as_ptr().cast::<[u8; 16]>().wrapping_add(POWERS - power).cast()
+    pub(super) fn crossed_at(&self, pair: usize, bytes: usize) -> *const u8 {
+        debug_assert!(self.has_crossed && (pair + 1) * bytes <= size_of_val(&self.crossed));
+        self.crossed.as_ptr().cast::<u8>().wrapping_add(pair * bytes)
     }
 
-    /// Wipes the crossed halves, where there may be some: from a group of the narrowest vectors on.
+    /// Wipes the sums, where there are any.
     #[inline]
     fn wipe_crossed(&mut self) {
-        const LEAST: usize = WIDE * 2;
-        if self.filled >= LEAST {
-            wipe(self.crossed.write([[0; 16]; POWERS]).as_flattened_mut());
+        if self.has_crossed {
+            wipe(self.crossed.write([[0; 16]; POWERS / 2]).as_flattened_mut());
+            self.has_crossed = false;
         }
     }
 
     /// Whether there are the powers that a run of so many blocks takes.
     #[inline]
     pub fn has(&self, blocks: usize) -> bool {
-        self.filled >= blocks.min(POWERS)
+        self.filled() >= blocks.min(POWERS)
     }
 }
 
@@ -154,7 +163,7 @@ pub(super) fn doubled(block: __m128i) -> __m128i {
 pub fn table(keys: Keys<'_>, given: Option<&[u8; 16]>, table: &mut Table) {
     if table.filled > 0 {
         // All of it: a length that is known costs least.
-        wipe(table.powers.write([[0; 16]; POWERS + 4]).as_flattened_mut());
+        wipe(table.powers.write([[0; 16]; POWERS]).as_flattened_mut());
         table.wipe_crossed();
     }
     // SAFETY: within the table; the callers' instructions include AES-NI.
@@ -175,7 +184,7 @@ pub fn table(keys: Keys<'_>, given: Option<&[u8; 16]>, table: &mut Table) {
 pub fn extend<W: Width>(table: &mut Table, blocks: usize) {
     let (wanted, vector) = (blocks.min(POWERS), W::BYTES / 16);
     let group = WIDE * vector;
-    let mut filled = table.filled;
+    let mut filled = table.filled();
     // SAFETY: all within the table, of which H^1 at least is there; the callers' instructions include SSE2.
     unsafe {
         let powers = table.place(POWERS);
@@ -203,13 +212,16 @@ pub fn extend<W: Width>(table: &mut Table, blocks: usize) {
             }
             filled += more;
         }
-        if table.filled < group && filled >= group {
-            let crossed = table.crossed.as_mut_ptr().cast::<[u8; 16]>();
-            for power in (vector..=group).step_by(vector) {
-                let powers = W::load(at(power));
-                powers.xor(powers.halves_exchanged()).store(crossed.add(POWERS - power).cast());
+        if !table.has_crossed && filled >= group {
+            let crossed = table.crossed.as_mut_ptr().cast::<u8>();
+            for pair in 0..WIDE / 2 {
+                let power = group - 2 * pair * vector;
+                let (first, second) = (W::load(at(power)), W::load(at(power - vector)));
+                let sums = first.lower_halves(second).xor(first.upper_halves(second));
+                sums.store(crossed.add(pair * W::BYTES));
             }
+            table.has_crossed = true;
         }
     }
-    table.filled = filled;
+    table.filled = filled as u8;
 }

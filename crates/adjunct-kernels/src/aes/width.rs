@@ -62,6 +62,10 @@ pub trait Width: Copy {
     fn reversed(self) -> Self;
     /// The halves of each block exchanged.
     fn halves_exchanged(self) -> Self;
+    /// The lower halves of the blocks here, below those of the other's.
+    fn lower_halves(self, other: Self) -> Self;
+    /// The upper halves of the blocks here, below those of the other's.
+    fn upper_halves(self, other: Self) -> Self;
     /// Sums of quarters: 32-bit words.
     fn add32(self, other: Self) -> Self;
     /// Sums of halves: 64-bit words.
@@ -115,6 +119,8 @@ impl Width for __m512i {
         enc_last(key) = _mm512_aesenclast_epi128;
         dec(key) = _mm512_aesdec_epi128;
         dec_last(key) = _mm512_aesdeclast_epi128;
+        lower_halves(other) = _mm512_unpacklo_epi64;
+        upper_halves(other) = _mm512_unpackhi_epi64;
         add32(other) = _mm512_add_epi32;
         add64(other) = _mm512_add_epi64;
         up_bits(by) = _mm512_sllv_epi64;
@@ -253,6 +259,8 @@ impl Width for __m256i {
         enc_last(key) = _mm256_aesenclast_epi128;
         dec(key) = _mm256_aesdec_epi128;
         dec_last(key) = _mm256_aesdeclast_epi128;
+        lower_halves(other) = _mm256_unpacklo_epi64;
+        upper_halves(other) = _mm256_unpackhi_epi64;
         add32(other) = _mm256_add_epi32;
         add64(other) = _mm256_add_epi64;
         up_bits(by) = _mm256_sllv_epi64;

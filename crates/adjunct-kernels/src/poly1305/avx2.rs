@@ -3,7 +3,7 @@
 //! The multiplication takes 32 bits, so there are five limbs of 26; five times the factor's limbs stand ready to fold what
 //! is above 2^130. Two steps share one carry, with r^8 and r^4. 150 instructions for 8 blocks, 50 of them multiplications.
 
-use super::{BLOCK, Poly1305, Ready, reduce, times};
+use super::{BLOCK, Poly1305, reduce, times};
 use std::arch::asm;
 use std::arch::x86_64::*;
 use zeroize::Zeroize;
@@ -68,11 +68,12 @@ impl Powers {
 #[target_feature(enable = "avx2")]
 pub fn groups(poly: &mut Poly1305, groups: &[[u8; GROUP]]) {
     let Some((first, groups)) = groups.split_first() else { return };
-    if poly.ready != Ready::Avx2 {
-        (poly.avx2, poly.ready) = (Powers::new(poly.r), Ready::Avx2);
+    if !poly.ready || !matches!(poly.powers, super::Powers::Avx2(_)) {
+        poly.set(super::Powers::Avx2(Powers::new(poly.r)));
     }
+    let super::Powers::Avx2(powers) = &poly.powers else { unreachable!("set above") };
     let same = |limbs: &[u64; 5]| factor(limbs.map(|limb| _mm256_set1_epi64x(limb as i64)));
-    let (r4, r8) = (same(&poly.avx2.r4), same(&poly.avx2.r8));
+    let (r4, r8) = (same(&powers.r4), same(&powers.r8));
     let mut x = load(first);
     for (limb, h) in x.iter_mut().zip(limbs(poly.h)) {
         *limb = _mm256_add_epi64(*limb, _mm256_zextsi128_si256(_mm_cvtsi64_si128(h as i64)));
@@ -85,7 +86,7 @@ pub fn groups(poly: &mut Poly1305, groups: &[[u8; GROUP]]) {
         x = carry(multiply(load(group), x, &r4));
     }
     // SAFETY: a row has the size of a vector.
-    let descending = poly.avx2.descending.each_ref().map(|row| unsafe { _mm256_loadu_si256(row.as_ptr().cast()) });
+    let descending = powers.descending.each_ref().map(|row| unsafe { _mm256_loadu_si256(row.as_ptr().cast()) });
     poly.h = gather(carry(multiply([_mm256_setzero_si256(); 5], x, &factor(descending))));
 }
 

@@ -5,7 +5,7 @@
 //! steps share one carry, with r^16 and r^8; sums begin as the blocks to be added. 62 instructions for 16 blocks, 36 of
 //! them multiplications.
 
-use super::{BLOCK, Poly1305, Ready, reduce, times};
+use super::{BLOCK, Poly1305, reduce, times};
 use std::arch::x86_64::*;
 use zeroize::Zeroize;
 
@@ -79,10 +79,11 @@ fn limbs(h: [u64; 3]) -> [u64; 3] {
 #[target_feature(enable = "avx512f,avx512ifma")]
 pub fn groups(poly: &mut Poly1305, groups: &[[u8; GROUP]]) {
     let Some((first, groups)) = groups.split_first() else { return };
-    if poly.ready != Ready::Ifma {
-        (poly.ifma, poly.ready) = (Powers::new(poly.r), Ready::Ifma);
+    if !poly.ready || !matches!(poly.powers, super::Powers::Ifma(_)) {
+        poly.set(super::Powers::Ifma(Powers::new(poly.r)));
     }
-    let Powers { r8, r16, .. } = &poly.ifma;
+    let super::Powers::Ifma(powers) = &poly.powers else { unreachable!("set above") };
+    let Powers { r8, r16, .. } = powers;
     let mut sum = load(first);
     for (limb, h) in sum.iter_mut().zip(limbs(poly.h)) {
         *limb = _mm512_add_epi64(*limb, _mm512_zextsi128_si512(_mm_cvtsi64_si128(h as i64)));
@@ -96,7 +97,7 @@ pub fn groups(poly: &mut Poly1305, groups: &[[u8; GROUP]]) {
     if let [group] = single {
         x = carry(multiply(load(group), x, r8));
     }
-    poly.h = gather(x, poly.ifma.descending());
+    poly.h = gather(x, powers.descending());
 }
 
 /// A number's limbs, and those of its products with 2^52 and 2^104.

@@ -26,12 +26,21 @@ pub const KEY: usize = 32;
 /// Shorter pieces are not worth the powers of r, in bytes.
 pub const WIDE: usize = 512;
 
-/// Which of the powers of r are there.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Ready {
-    None,
-    Ifma,
-    Avx2,
+/// The powers of r, as the code takes them that runs on this CPU.
+#[derive(Clone)]
+enum Powers {
+    Ifma(ifma::Powers),
+    Avx2(avx2::Powers),
+}
+
+impl Powers {
+    /// Overwrites them.
+    fn wipe(&mut self) {
+        match self {
+            Powers::Ifma(powers) => powers.wipe(),
+            Powers::Avx2(powers) => powers.wipe(),
+        }
+    }
 }
 
 /// Poly1305 under a one-time key; wiped when dropped.
@@ -42,10 +51,11 @@ pub struct Poly1305 {
     s: [u64; 2],
     h: [u64; 3],
     buffer: [u8; BLOCK],
-    used: usize,
-    ready: Ready,
-    ifma: ifma::Powers,
-    avx2: avx2::Powers,
+    /// Bytes of it that are there.
+    used: u8,
+    /// Whether the powers are those of this r.
+    ready: bool,
+    powers: Powers,
 }
 
 opaque_debug!(Poly1305);
@@ -57,8 +67,7 @@ impl Drop for Poly1305 {
         }
         self.h.zeroize();
         self.buffer.zeroize();
-        self.ifma.wipe();
-        self.avx2.wipe();
+        self.powers.wipe();
     }
 }
 
@@ -106,9 +115,8 @@ impl Poly1305 {
             h: [0; 3],
             buffer: [0; BLOCK],
             used: 0,
-            ready: Ready::None,
-            ifma: ifma::Powers::default(),
-            avx2: avx2::Powers::default(),
+            ready: false,
+            powers: Powers::Ifma(ifma::Powers::default()),
         };
         poly.restart(key);
         poly
@@ -123,7 +131,17 @@ impl Poly1305 {
         self.s = words(&halves[1]);
         self.h = [0; 3];
         self.used = 0;
-        self.ready = Ready::None;
+        self.ready = false;
+    }
+
+    /// Sets the powers of this r.
+    #[inline]
+    fn set(&mut self, powers: Powers) {
+        if std::mem::discriminant(&powers) != std::mem::discriminant(&self.powers) {
+            // What stands there is overwritten in part only.
+            self.powers.wipe();
+        }
+        (self.powers, self.ready) = (powers, true);
     }
 
     /// Takes in the next part of the message.
@@ -164,9 +182,9 @@ impl Poly1305 {
         if self.used == 0 {
             return data;
         }
-        let (now, later) = data.split_at(data.len().min(BLOCK - self.used));
+        let (now, later) = data.split_at(data.len().min(BLOCK - usize::from(self.used)));
         self.keep(now);
-        if self.used == BLOCK {
+        if usize::from(self.used) == BLOCK {
             self.flush(1);
         }
         later
@@ -174,8 +192,10 @@ impl Poly1305 {
 
     #[inline]
     fn keep(&mut self, data: &[u8]) {
-        self.buffer[self.used..self.used + data.len()].copy_from_slice(data);
-        self.used += data.len();
+        let used = usize::from(self.used);
+        self.buffer[used..used + data.len()].copy_from_slice(data);
+        // A block at most, as the slice has been.
+        self.used += data.len() as u8;
     }
 
     #[inline]
@@ -197,7 +217,7 @@ impl Poly1305 {
     #[inline]
     pub fn pad(&mut self) {
         if self.used > 0 {
-            self.buffer[self.used..].fill(0);
+            self.buffer[usize::from(self.used)..].fill(0);
             self.flush(1);
         }
     }
@@ -206,8 +226,9 @@ impl Poly1305 {
     #[inline]
     pub fn finish(&mut self) -> [u8; BLOCK] {
         if self.used > 0 {
-            self.buffer[self.used] = 1;
-            self.buffer[self.used + 1..].fill(0);
+            let used = usize::from(self.used);
+            self.buffer[used] = 1;
+            self.buffer[used + 1..].fill(0);
             self.flush(0);
         }
         // The third word is at most 4: below 2 (2^130 - 5), so the remainder is h or h + 5 less 2^130.

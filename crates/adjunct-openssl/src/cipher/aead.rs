@@ -11,7 +11,7 @@ use crate::provider::provider;
 use adjunct::ops::aead::{DEFAULT_IV, EXPLICIT_IV, TLS_AAD, shorten_tls};
 use std::ffi::{c_int, c_void};
 
-/// What every context has.
+/// What every context has. Lengths are in bytes of their own: a server may have a context for each of many thousand connections.
 #[derive(Clone)]
 pub struct Shared {
     /// OpenSSL, for errors.
@@ -19,11 +19,11 @@ pub struct Shared {
     /// The direction of the last initialisation.
     pub encrypt: bool,
     /// The key's length.
-    pub key_len: usize,
+    pub key_len: u8,
     /// The header of the TLS record that comes next, with the length of its payload.
     pub tls_aad: Option<[u8; TLS_AAD]>,
     /// What that record grows by.
-    pub tls_pad: usize,
+    pub tls_pad: u8,
 }
 
 impl Shared {
@@ -144,7 +144,7 @@ unsafe extern "C" fn newctx<A: Aead, const BITS: usize>(provctx: *mut c_void) ->
             // SAFETY: OpenSSL keeps the provider until its last context is gone.
             core: unsafe { &provider(provctx).core },
             encrypt: false,
-            key_len: BITS / 8,
+            key_len: (BITS / 8) as u8,
             tls_aad: None,
             tls_pad: 0,
         }))
@@ -263,9 +263,9 @@ unsafe extern "C" fn get_ctx_params<A: Aead>(ctx: *mut c_void, params: *mut Para
         for p in unsafe { param::iter_mut(params) } {
             let done = match p.name().to_bytes() {
                 b"ivlen" => answered(p.set_usize(c.iv_len())),
-                b"keylen" => answered(p.set_usize(c.shared().key_len)),
+                b"keylen" => answered(p.set_usize(c.shared().key_len.into())),
                 b"taglen" => answered(p.set_usize(c.tag_len())),
-                b"tlsaadpad" => answered(p.set_usize(c.shared().tls_pad)),
+                b"tlsaadpad" => answered(p.set_usize(c.shared().tls_pad.into())),
                 _ => c.get_param(p),
             };
             if let Err(refusal) = done {
@@ -285,7 +285,7 @@ unsafe fn set_params<A: Aead>(c: &mut A, params: *const Param) -> c_int {
             b"tlsaad" if p.data_type != param::OCTETS => Err(prov::FAILED_TO_GET_PARAMETER.into()),
             b"tlsaad" => {
                 let pad = octets(p).and_then(|o| o.try_into().ok()).and_then(|aad| c.tls_header(aad));
-                pad.map(|pad| c.shared().tls_pad = pad).ok_or(A::HEADER_ERROR.into())
+                pad.map(|pad| c.shared().tls_pad = pad as u8).ok_or(A::HEADER_ERROR.into())
             }
             name => c.set_param(name, p),
         };

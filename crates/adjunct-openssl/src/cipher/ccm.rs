@@ -165,7 +165,7 @@ impl Aead for Context {
     }
 
     fn set_key(&mut self, key: &[u8]) -> Result<(), Reason> {
-        if key.len() != self.shared.key_len || self.ccm.set_key(key).is_err() {
+        if key.len() != usize::from(self.shared.key_len) || self.ccm.set_key(key).is_err() {
             return Err(prov::INVALID_KEY_LENGTH);
         }
         // Lengths that were set stay, as in OpenSSL, but a message begun under another key does not go on.

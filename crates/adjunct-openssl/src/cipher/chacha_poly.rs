@@ -16,7 +16,7 @@ struct Context {
     shared: Shared,
     nonce: [u8; NONCE],
     tag: [u8; TAG],
-    tag_len: usize,
+    tag_len: u8,
 }
 
 impl Drop for Context {
@@ -127,7 +127,7 @@ impl Aead for Context {
                 return Some(len);
             }
             // OpenSSL's own compares nothing where no tag was set: any message passes. GCM and CCM refuse, and so does this.
-            return (self.tag_len > 0 && same_tag(&tag, &self.tag, self.tag_len)).then_some(len);
+            return (self.tag_len > 0 && same_tag(&tag, &self.tag, self.tag_len.into())).then_some(len);
         }
         if out.is_null() {
             // SAFETY: see above.
@@ -156,7 +156,7 @@ impl Aead for Context {
     }
 
     fn tag_len(&self) -> usize {
-        self.tag_len
+        self.tag_len.into()
     }
 
     fn set_param(&mut self, name: &[u8], p: &Param) -> Result<(), Refusal> {
@@ -180,7 +180,7 @@ impl Aead for Context {
                     }
                     self.tag[..tag.len()].copy_from_slice(tag);
                 }
-                self.tag_len = p.data_size;
+                self.tag_len = p.data_size as u8;
             }
             b"tlsivfixed" => {
                 let fixed = octets(p).and_then(|f| f.try_into().ok()).ok_or(prov::INVALID_IV_LENGTH)?;

@@ -54,7 +54,7 @@ impl Aead for Context {
     }
 
     fn set_key(&mut self, key: &[u8]) -> Result<(), Reason> {
-        if key.len() != self.shared.key_len || self.session.set_key(key).is_err() {
+        if key.len() != usize::from(self.shared.key_len) || self.session.set_key(key).is_err() {
             return Err(prov::INVALID_KEY_LENGTH);
         }
         Ok(())

@@ -15,7 +15,7 @@ const NUMBER: usize = size_of::<u32>();
 /// A context of the default provider's for the algorithm of `this`, and the length of what both lay out alike.
 ///
 /// `None` where there is no shared libcrypto, or the layouts differ.
-fn theirs(this: &Context) -> Option<(fallback::Context, usize)> {
+fn theirs<const ROOM: usize>(this: &Context<ROOM>) -> Option<(fallback::Context, usize)> {
     let method = this.digest.method();
     let length = method.openssl_state()?;
     let library = fallback::library(this.core.libcrypto()?)?;
@@ -32,10 +32,14 @@ fn theirs(this: &Context) -> Option<(fallback::Context, usize)> {
     (begun == 1).then_some((theirs, length))
 }
 
-pub(super) unsafe extern "C" fn serialize(ctx: *mut c_void, out: *mut u8, out_length: *mut usize) -> c_int {
+pub(super) unsafe extern "C" fn serialize<const ROOM: usize>(
+    ctx: *mut c_void,
+    out: *mut u8,
+    out_length: *mut usize,
+) -> c_int {
     guard(0, || {
         // SAFETY: the context is ours.
-        let Some(this) = (unsafe { context::<Context>(ctx) }) else { return 0 };
+        let Some(this) = (unsafe { context::<Context<ROOM>>(ctx) }) else { return 0 };
         let (block, found) = (this.digest.method().block, theirs(this));
         let Some((theirs, length)) = found else { return 0 };
         // SAFETY: a digest's state comes first in our context, and is all of the default provider's; both have `length` bytes, of which
@@ -57,10 +61,14 @@ pub(super) unsafe extern "C" fn serialize(ctx: *mut c_void, out: *mut u8, out_le
     })
 }
 
-pub(super) unsafe extern "C" fn deserialize(ctx: *mut c_void, input: *const u8, input_length: usize) -> c_int {
+pub(super) unsafe extern "C" fn deserialize<const ROOM: usize>(
+    ctx: *mut c_void,
+    input: *const u8,
+    input_length: usize,
+) -> c_int {
     guard(0, || {
         // SAFETY: the context is ours.
-        let Some(this) = (unsafe { context::<Context>(ctx) }) else { return 0 };
+        let Some(this) = (unsafe { context::<Context<ROOM>>(ctx) }) else { return 0 };
         let (block, found) = (this.digest.method().block, theirs(this));
         let Some((theirs, length)) = found else { return 0 };
         let done = forward!(

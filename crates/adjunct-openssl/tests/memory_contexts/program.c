@@ -1,5 +1,6 @@
 /* Memory that runs out: contexts of every algorithm made, set up, copied and used with the first allocation refused, then with the
- * second, and so on until none is; once with all that come after refused as well. What fails says so; nothing ends the process. */
+ * second, and so on until none is; once with all that come after refused as well. What fails says so; nothing ends the process.
+ * Called with "sizes" first: how many bytes a context takes, of this module's and of OpenSSL's own. */
 #include <openssl/conf.h>
 #include <openssl/core_names.h>
 #include <openssl/err.h>
@@ -23,18 +24,25 @@ extern void *__libc_malloc(size_t), *__libc_calloc(size_t, size_t), *__libc_real
 static unsigned int refused, asked;
 static int for_good;
 
-static int refuses(void)
+/* Whether bytes are counted, and how many were given. */
+static int counts;
+static size_t bytes_given;
+
+static int refuses(size_t size)
 {
+	/* As glibc gives memory: by 16 bytes, 8 of them its own. */
+	if (counts)
+		bytes_given += (size + 8 + 15) & ~(size_t)15;
 	if (!refused)
 		return 0;
 	asked++;
 	return asked == refused || (for_good && asked > refused);
 }
 
-void *malloc(size_t size) { return refuses() ? NULL : __libc_malloc(size); }
-void *calloc(size_t count, size_t size) { return refuses() ? NULL : __libc_calloc(count, size); }
-void *realloc(void *memory, size_t size) { return refuses() ? NULL : __libc_realloc(memory, size); }
-void *memalign(size_t alignment, size_t size) { return refuses() ? NULL : __libc_memalign(alignment, size); }
+void *malloc(size_t size) { return refuses(size) ? NULL : __libc_malloc(size); }
+void *calloc(size_t count, size_t size) { return refuses(count * size) ? NULL : __libc_calloc(count, size); }
+void *realloc(void *memory, size_t size) { return refuses(size) ? NULL : __libc_realloc(memory, size); }
+void *memalign(size_t alignment, size_t size) { return refuses(size) ? NULL : __libc_memalign(alignment, size); }
 void *aligned_alloc(size_t alignment, size_t size) { return memalign(alignment, size); }
 
 int posix_memalign(void **memory, size_t alignment, size_t size)
@@ -146,10 +154,50 @@ static int try_out(const char *name, int (*call)(void))
 	return 1;
 }
 
+/* The bytes of a context that has been set up, of EVP's half and the provider's; 0 where it could not be. */
+static size_t size_of(OSSL_LIB_CTX *in, const char *ask, const char *name)
+{
+	EVP_CIPHER *cipher_method = *name == 'c' ? EVP_CIPHER_fetch(in, name + 2, ask) : NULL;
+	EVP_MD *digest_method = *name == 'd' ? EVP_MD_fetch(in, name + 2, ask) : NULL;
+	int i, done = 0;
+
+	/* The first may have something made once. */
+	for (i = 0; i < 2; i++) {
+		bytes_given = 0;
+		counts = 1;
+		if (cipher_method) {
+			EVP_CIPHER_CTX *context = EVP_CIPHER_CTX_new();
+			done = context && EVP_EncryptInit_ex(context, cipher_method, NULL, bytes, bytes) == 1;
+			counts = 0;
+			EVP_CIPHER_CTX_free(context);
+		} else if (digest_method) {
+			EVP_MD_CTX *context = EVP_MD_CTX_new();
+			done = context && EVP_DigestInit_ex(context, digest_method, NULL) == 1;
+			counts = 0;
+			EVP_MD_CTX_free(context);
+		}
+		counts = 0;
+	}
+	EVP_CIPHER_free(cipher_method);
+	EVP_MD_free(digest_method);
+	return done ? bytes_given : 0;
+}
+
 int main(int count, char **argument)
 {
 	const char *ask = "provider=adjunct";
 	int i, done = 1;
+
+	if (count > 4 && !strcmp(argument[1], "sizes")) {
+		OSSL_LIB_CTX *stock = OSSL_LIB_CTX_new();
+
+		library = OSSL_LIB_CTX_new();
+		if (!OSSL_LIB_CTX_load_config(library, argument[2]))
+			return 2;
+		for (i = 4; i < count; i++)
+			printf("%s: %zu %zu\n", argument[i], size_of(library, ask, argument[i]), size_of(stock, "provider=default", argument[i]));
+		return 0;
+	}
 
 	library = OSSL_LIB_CTX_new();
 	if (count < 4 || !OSSL_LIB_CTX_load_config(library, argument[1]))

@@ -8,7 +8,7 @@ use super::tally::Message;
 use crate::adapter::cpu::awslc::digest::{self as cpu, Digest as State};
 pub use crate::adapter::cpu::awslc::digest::{
     MAX_BLOCK, MAX_CHAIN, MAX_SIZE, MD5, METHODS, Method, SHA1, SHA3_224, SHA3_256, SHA3_384, SHA3_512, SHA224, SHA256,
-    SHA384, SHA512, SHA512_224, SHA512_256, SHAKE128, SHAKE256, names,
+    SHA384, SHA512, SHA512_224, SHA512_256, SHAKE128, SHAKE256, WORDS, names,
 };
 use crate::catalogue::{Direction, Path};
 use crate::error::Error;
@@ -17,11 +17,12 @@ use std::mem::MaybeUninit;
 /// Length of the master secret of SSL 3.0, in bytes.
 const MASTER_SECRET: usize = 48;
 
-/// A digest in progress. Its state is wiped when it goes, and lies first, as is said there.
+/// A digest in progress, with room for a state of so many words ([`Method::words`]); for any unless less is asked for. Its state is wiped
+/// when it goes, and lies first, as is said there.
 #[derive(Clone, Debug)]
 #[repr(C)]
-pub struct Digest {
-    state: State,
+pub struct Digest<const ROOM: usize = WORDS> {
+    state: State<ROOM>,
     message: Message,
     /// Whether a part of an extendable-output function's result has been given out.
     squeezing: bool,
@@ -39,33 +40,38 @@ impl Digest {
         Digest { message: message(method), squeezing: false, state: State::new(method) }
     }
 
-    /// Makes a digest of nothing yet where it is to live: for contexts on the heap, whose copy would cost more.
-    #[inline]
-    pub fn new_in_place<'a>(place: &'a mut MaybeUninit<Digest>, method: &'static Method) -> &'a mut Digest {
-        let raw = place.as_mut_ptr();
-        // SAFETY: `raw` points to room for a digest, each of whose fields is written here.
-        unsafe {
-            (&raw mut (*raw).message).write(message(method));
-            (&raw mut (*raw).squeezing).write(false);
-            State::new_in_place(&mut *(&raw mut (*raw).state).cast(), method);
-            &mut *raw
-        }
-    }
-
     /// A digest of nothing yet, made in memory of its own.
     ///
     /// # Errors
     /// [`Error::Memory`].
     pub fn boxed(method: &'static Method) -> Result<Box<Digest>, Error> {
-        let mut place = crate::memory::room()?;
+        let mut place = crate::memory::room::<Digest>()?;
         Digest::new_in_place(&mut place, method);
         // SAFETY: just made there.
         Ok(unsafe { place.assume_init() })
     }
+}
+
+impl<const ROOM: usize> Digest<ROOM> {
+    /// Makes a digest of nothing yet where it is to live: for contexts on the heap, whose copy would cost more.
+    ///
+    /// # Panics
+    /// Where there is less room than the method's state takes.
+    #[inline]
+    pub fn new_in_place<'a>(place: &'a mut MaybeUninit<Self>, method: &'static Method) -> &'a mut Self {
+        let raw = place.as_mut_ptr();
+        // SAFETY: `raw` points to room for a digest, each of whose fields is written here.
+        unsafe {
+            (&raw mut (*raw).message).write(message(method));
+            (&raw mut (*raw).squeezing).write(false);
+            State::<ROOM>::new_in_place(&mut *(&raw mut (*raw).state).cast(), method);
+            &mut *raw
+        }
+    }
 
     /// Copies this digest to where the copy is to live; only the part of the state in use is copied.
     #[inline]
-    pub fn clone_into_place(&self, place: &mut MaybeUninit<Digest>) {
+    pub fn clone_into_place(&self, place: &mut MaybeUninit<Self>) {
         let raw = place.as_mut_ptr();
         // SAFETY: `raw` points to room for a digest, each of whose fields is written here.
         unsafe {
@@ -80,7 +86,7 @@ impl Digest {
     /// # Panics
     /// Where the methods differ.
     #[inline]
-    pub fn copy_from(&mut self, other: &Digest) {
+    pub fn copy_from(&mut self, other: &Self) {
         (self.message, self.squeezing) = (other.message, other.squeezing);
         self.state.copy_from(&other.state);
     }

@@ -37,8 +37,10 @@ pub struct Session {
     /// Whether IVs are made here, after the part that is fixed.
     generates: bool,
     random: bool,
-    iv_length: usize,
-    tag_length: Option<usize>,
+    /// At most [`MAX_IV`].
+    iv_length: u8,
+    /// At most [`TAG`].
+    tag_length: Option<u8>,
     /// The tag computed or to be compared.
     tag: [u8; TAG],
     tls_records: u64,
@@ -63,7 +65,7 @@ impl Default for Session {
             state: Iv::Unset,
             generates: false,
             random: false,
-            iv_length: DEFAULT_IV,
+            iv_length: DEFAULT_IV as u8,
             tag_length: None,
             tag: [0; TAG],
             tls_records: 0,
@@ -95,13 +97,13 @@ impl Session {
 
     /// The IV, where there has been one.
     pub fn iv(&self) -> Option<&[u8]> {
-        (self.state != Iv::Unset).then(|| &self.iv[..self.iv_length])
+        (self.state != Iv::Unset).then(|| &self.iv[..self.iv_length()])
     }
 
     /// The length in bytes of the IV that is there, or that is expected.
     #[inline]
     pub const fn iv_length(&self) -> usize {
-        self.iv_length
+        self.iv_length as usize
     }
 
     /// Whether random bytes were made for the IV.
@@ -114,11 +116,11 @@ impl Session {
         if length == 0 || length > MAX_IV {
             return false;
         }
-        if length != self.iv_length {
+        if length != self.iv_length() {
             if self.state != Iv::Unset {
                 self.state = Iv::Over;
             }
-            self.iv_length = length;
+            self.iv_length = length as u8;
         }
         true
     }
@@ -129,7 +131,7 @@ impl Session {
         if iv.is_empty() || iv.len() > MAX_IV {
             return false;
         }
-        self.iv_length = iv.len();
+        self.iv_length = iv.len() as u8;
         self.iv[..iv.len()].copy_from_slice(iv);
         self.random = false;
         self.state = Iv::Set;
@@ -139,10 +141,11 @@ impl Session {
     /// Makes a random IV where there is none yet (SP 800-38D 8.2.2): at least 96 bits of it, and for encryption only.
     #[cold]
     pub fn random_iv(&mut self, encrypt: bool) -> bool {
-        if self.state != Iv::Unset || !encrypt || self.iv_length < DEFAULT_IV {
+        if self.state != Iv::Unset || !encrypt || self.iv_length() < DEFAULT_IV {
             return false;
         }
-        random(&mut self.iv[..self.iv_length]);
+        let length = self.iv_length();
+        random(&mut self.iv[..length]);
         self.state = Iv::Set;
         self.random = true;
         true
@@ -150,12 +153,13 @@ impl Session {
 
     /// Sets the part of the IV that stays for a connection, or, where `whole` says so, all of it: as many bytes as it has.
     pub fn fix_iv(&mut self, fixed: &[u8], whole: bool, encrypt: bool) -> bool {
-        if !whole && (fixed.len() < FIXED_IV || fixed.len() + EXPLICIT_IV > self.iv_length) {
+        let length = self.iv_length();
+        if !whole && (fixed.len() < FIXED_IV || fixed.len() + EXPLICIT_IV > length) {
             return false;
         }
         self.iv[..fixed.len()].copy_from_slice(fixed);
         if !whole && encrypt {
-            random(&mut self.iv[fixed.len()..self.iv_length]);
+            random(&mut self.iv[fixed.len()..length]);
             self.random = true;
         }
         self.generates = true;
@@ -165,11 +169,12 @@ impl Session {
 
     /// Uses the IV, gives out its last bytes, and counts its invocation field up (SP 800-38D 8.2.1).
     pub fn generate_iv(&mut self, out: &mut [u8]) -> bool {
-        if !self.generates || !self.has_key() || self.iv_length < EXPLICIT_IV || out.len() > self.iv_length {
+        let length = self.iv_length();
+        if !self.generates || !self.has_key() || length < EXPLICIT_IV || out.len() > length {
             return false;
         }
         self.start();
-        let iv = &mut self.iv[..self.iv_length];
+        let iv = &mut self.iv[..length];
         out.copy_from_slice(&iv[iv.len() - out.len()..]);
         let Some(field) = iv.last_chunk_mut::<EXPLICIT_IV>() else { return false };
         *field = u64::from_be_bytes(*field).wrapping_add(1).to_be_bytes();
@@ -178,10 +183,11 @@ impl Session {
 
     /// Uses the IV with the last bytes that the peer sent.
     pub fn receive_iv(&mut self, invocation: &[u8], encrypt: bool) -> bool {
-        if !self.generates || !self.has_key() || encrypt || invocation.len() > self.iv_length {
+        let length = self.iv_length();
+        if !self.generates || !self.has_key() || encrypt || invocation.len() > length {
             return false;
         }
-        self.iv[self.iv_length - invocation.len()..self.iv_length].copy_from_slice(invocation);
+        self.iv[length - invocation.len()..length].copy_from_slice(invocation);
         self.start();
         true
     }
@@ -189,7 +195,7 @@ impl Session {
     /// Tells the cipher its IV.
     #[inline]
     fn start(&mut self) {
-        self.gcm.set_iv(&self.iv[..self.iv_length]);
+        self.gcm.set_iv(&self.iv[..self.iv_length()]);
         self.state = Iv::Used;
     }
 
@@ -230,12 +236,12 @@ impl Session {
     pub fn close(&mut self, encrypt: bool) -> bool {
         let length = match self.tag_length {
             _ if encrypt => TAG,
-            Some(length) => length,
+            Some(length) => length.into(),
             None => return false,
         };
         let made = self.gcm.tag();
         if encrypt {
-            (self.tag, self.tag_length) = (made, Some(TAG));
+            (self.tag, self.tag_length) = (made, Some(TAG as u8));
             return true;
         }
         same_tag(&made, &self.tag, length)
@@ -249,8 +255,8 @@ impl Session {
 
     /// The length of the tag, where one was made or set.
     #[inline]
-    pub const fn tag_length(&self) -> Option<usize> {
-        self.tag_length
+    pub fn tag_length(&self) -> Option<usize> {
+        self.tag_length.map(usize::from)
     }
 
     /// The first bytes of the tag that was made; `None` where none was, or for a length that cannot be.
@@ -265,7 +271,7 @@ impl Session {
         if tag.is_empty() || encrypt {
             return false;
         }
-        self.tag_length = Some(tag.len());
+        self.tag_length = Some(tag.len() as u8);
         true
     }
 
@@ -300,7 +306,7 @@ impl Session {
 
     /// Takes what a record ended with for the tag: of one encrypted, the tag made; of one decrypted, its length alone.
     pub fn tag_of_record(&mut self, encrypt: bool, record: &[u8]) {
-        self.tag_length = Some(TAG);
+        self.tag_length = Some(TAG as u8);
         if let (true, Some(tag)) = (encrypt, record.last_chunk()) {
             self.tag = *tag;
         }

@@ -11,11 +11,8 @@ use crate::catalogue::Function;
 use std::ffi::{CStr, c_void};
 use std::mem::MaybeUninit;
 
-/// The largest state: that of SHAKE-128.
-const WORDS: usize = size_of::<Keccak>().div_ceil(8);
-
-/// A digest's state, in the library's own layout.
-type State = [MaybeUninit<u64>; WORDS];
+/// The words of the largest state, that of SHA-3 and SHAKE: room for any method's.
+pub const WORDS: usize = size_of::<Keccak>().div_ceil(8);
 
 /// A digest algorithm.
 pub struct Method {
@@ -136,6 +133,11 @@ methods! {
 }
 
 impl Method {
+    /// How many words its state takes.
+    pub const fn words(&self) -> usize {
+        self.length.div_ceil(8)
+    }
+
     /// The length of what OpenSSL lays out alike (`MD5_CTX`, `SHA_CTX`, `SHA256_CTX`, `SHA512_CTX`), and a digest here begins with: all that
     /// changes. It ends with the number of bytes in the block that is begun. `None` where the layout is another.
     pub fn openssl_state(&self) -> Option<usize> {
@@ -173,25 +175,26 @@ pub const MAX_SIZE: usize = 64;
 /// The longest block, in bytes.
 pub const MAX_BLOCK: usize = 168;
 
-/// A digest in progress. Its state is wiped when it goes.
+/// A digest in progress, with room for a state of so many words; for any unless less is asked for. The state is wiped when it goes.
 ///
 /// The state lies first, here and in what holds a digest for OpenSSL: that of MD5, SHA-1 and SHA-2 is laid out as in OpenSSL's default
 /// provider, and there are programs that read and write it there (older versions of Go's module golang-fips/openssl).
 #[repr(C)]
-pub struct Digest {
-    state: State,
+pub struct Digest<const ROOM: usize = WORDS> {
+    /// In the library's own layout.
+    state: [MaybeUninit<u64>; ROOM],
     method: &'static Method,
 }
 
-impl std::fmt::Debug for Digest {
+impl<const ROOM: usize> std::fmt::Debug for Digest<ROOM> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Digest").field("method", &self.method).finish_non_exhaustive()
     }
 }
 
-impl Clone for Digest {
+impl<const ROOM: usize> Clone for Digest<ROOM> {
     #[inline]
-    fn clone(&self) -> Digest {
+    fn clone(&self) -> Self {
         let mut copy = MaybeUninit::uninit();
         self.clone_into_place(&mut copy);
         // SAFETY: just filled.
@@ -199,14 +202,14 @@ impl Clone for Digest {
     }
 }
 
-impl Drop for Digest {
+impl<const ROOM: usize> Drop for Digest<ROOM> {
     fn drop(&mut self) {
         wipe(&mut self.state, self.method.length);
     }
 }
 
 /// Overwrites the first `length` bytes of a state so that the compiler cannot leave it out.
-fn wipe(state: &mut State, length: usize) {
+fn wipe(state: &mut [MaybeUninit<u64>], length: usize) {
     // SAFETY: zeros are a value of any integer, and `length` is at most the size of the state.
     unsafe { state.as_mut_ptr().cast::<u8>().write_bytes(0, length) };
     std::hint::black_box(state);
@@ -219,9 +222,16 @@ impl Digest {
         digest.reset();
         digest
     }
+}
 
+impl<const ROOM: usize> Digest<ROOM> {
     /// Makes a digest of nothing yet where it is to live: for contexts on the heap, whose copy would cost more.
-    pub fn new_in_place<'a>(place: &'a mut MaybeUninit<Digest>, method: &'static Method) -> &'a mut Digest {
+    ///
+    /// # Panics
+    /// Where there is less room than the method's state takes.
+    #[inline]
+    pub fn new_in_place<'a>(place: &'a mut MaybeUninit<Self>, method: &'static Method) -> &'a mut Self {
+        assert!(method.words() <= ROOM, "room for the state");
         let raw = place.as_mut_ptr();
         // SAFETY: the method is written, a state may be uninitialised memory, and `reset` fills it.
         unsafe {
@@ -233,7 +243,7 @@ impl Digest {
 
     /// Copies this digest to where the copy is to live; only the part of the state in use is copied.
     #[inline]
-    pub fn clone_into_place(&self, place: &mut MaybeUninit<Digest>) {
+    pub fn clone_into_place(&self, place: &mut MaybeUninit<Self>) {
         let raw = place.as_mut_ptr();
         // SAFETY: as in `new_in_place`; the methods' states are plain data without pointers.
         unsafe {
@@ -248,7 +258,7 @@ impl Digest {
     /// # Panics
     /// Where the methods differ.
     #[inline]
-    pub fn copy_from(&mut self, other: &Digest) {
+    pub fn copy_from(&mut self, other: &Self) {
         assert!(std::ptr::eq(self.method, other.method), "digests of one method");
         let to = self.state.as_mut_ptr().cast::<u8>();
         // SAFETY: both states are of this method's type.

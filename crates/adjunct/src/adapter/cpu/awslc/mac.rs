@@ -51,8 +51,8 @@ impl Hmac {
         unsafe {
             let block = &raw mut (*raw).key;
             block.write(BlockKey([0; digest::MAX_BLOCK]));
-            let inner = Digest::new_in_place(&mut *(&raw mut (*raw).inner).cast(), method);
-            let outer = Digest::new_in_place(&mut *(&raw mut (*raw).outer).cast(), method);
+            let inner = <Digest>::new_in_place(&mut *(&raw mut (*raw).inner).cast(), method);
+            let outer = <Digest>::new_in_place(&mut *(&raw mut (*raw).outer).cast(), method);
             begin(&mut *block, inner, outer, key);
             inner.clone_into_place(&mut *(&raw mut (*raw).current).cast());
             Ok(place.assume_init())

@@ -129,7 +129,7 @@ impl Drop for Lanes {
     }
 }
 
-impl Digest {
+impl<const ROOM: usize> Digest<ROOM> {
     /// `None` for MD5.
     fn context(&mut self) -> Option<Context<'_>> {
         let state = self.state.as_mut_ptr();

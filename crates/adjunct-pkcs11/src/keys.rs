@@ -62,7 +62,15 @@ pub fn generate_pair(
             template.insert(kind, value.clone());
         }
     }
+    let said = public.has(CKA_PUBLIC_KEY_INFO);
     let public = defaults.object_of(public, origin, Some(pair.key.clone()))?;
+    // What was worked out for one half is the other's too.
+    if let Some(info) = public.attributes.get(CKA_PUBLIC_KEY_INFO)
+        && !said
+        && !private.has(CKA_PUBLIC_KEY_INFO)
+    {
+        private.insert(CKA_PUBLIC_KEY_INFO, info.clone());
+    }
     let private = defaults.object_of(private, origin, Some(pair.key))?;
     let strength = private.strength();
     let handles = insert_all(session, own, [public, private])?;

@@ -203,7 +203,9 @@ fn curve_pair(mechanism: CK_MECHANISM_TYPE, template: &Attributes) -> Result<Pai
     };
     let fits = fits && (!matches!(curve, Curve::Ed448 | Curve::X448) || has_curve448());
     ensure(fits, CKR_CURVE_NOT_SUPPORTED)?;
-    let (mut public, mut private) = (Attributes::default(), Attributes::default());
+    // The point is the key's, and set when the object is made of it.
+    ensure(!template.has(CKA_EC_POINT), CKR_TEMPLATE_INCONSISTENT)?;
+    let mut private = Attributes::default();
     private.set(CKA_EC_PARAMS, params)?;
     let key = match curve {
         Curve::Group(group) => {
@@ -232,7 +234,5 @@ fn curve_pair(mechanism: CK_MECHANISM_TYPE, template: &Attributes) -> Result<Pai
             Key::X448 { private: Some(secret), public }
         }
     };
-    let mut room = [0; ec::MAX_POINT];
-    public.set(CKA_EC_POINT, key.point(&mut room).ok_or(Rv(CKR_FUNCTION_FAILED))?)?;
-    Ok(Pair { kind: curve.key_type(), public, private, key: Arc::new(key) })
+    Ok(Pair { kind: curve.key_type(), public: Attributes::default(), private, key: Arc::new(key) })
 }

@@ -225,16 +225,20 @@ fn public_parts(attributes: &mut Attributes, class: CK_OBJECT_CLASS, key: &Key) 
         }
     }
     // In the form of the standard, whichever was given: DER for curves of Weierstrass form, bytes as they are for the others.
+    let (has_point, has_info) = (attributes.has(CKA_EC_POINT), attributes.has(CKA_PUBLIC_KEY_INFO));
+    let wants_point = class == CKO_PUBLIC_KEY || has_point;
+    if has_info && !wants_point {
+        return Ok(());
+    }
     let mut room = [0; MAX_POINT];
-    if let (Some(curve), Some(point)) = (curve, key.point(&mut room))
-        && (class == CKO_PUBLIC_KEY || attributes.has(CKA_EC_POINT))
+    let point = curve.and_then(|curve| Some((curve, key.point(&mut room)?)));
+    if let Some((curve, point)) = point
+        && wants_point
     {
         let point = if matches!(curve, Curve::Group(_)) { octet_string(point) } else { point.to_vec() };
         attributes.set(CKA_EC_POINT, &point)?;
     }
-    if !attributes.has(CKA_PUBLIC_KEY_INFO)
-        && let Some(info) = spki::of(key, curve)?
-    {
+    if !has_info && let Some(info) = spki::of_point(key, point)? {
         attributes.set(CKA_PUBLIC_KEY_INFO, &info)?;
     }
     Ok(())

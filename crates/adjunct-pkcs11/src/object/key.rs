@@ -51,22 +51,22 @@ pub enum Curve {
 }
 
 /// The names of a group: its object identifier, and in text.
-const GROUPS: [(Group, &str, &str); 12] = [
-    (Group::P192, "1.2.840.10045.3.1.1", "secp192r1"),
-    (Group::P224, "1.3.132.0.33", "secp224r1"),
-    (Group::P256, "1.2.840.10045.3.1.7", "secp256r1"),
-    (Group::P384, "1.3.132.0.34", "secp384r1"),
-    (Group::P521, "1.3.132.0.35", "secp521r1"),
-    (Group::BrainpoolP160r1, "1.3.36.3.3.2.8.1.1.1", "brainpoolP160r1"),
-    (Group::BrainpoolP192r1, "1.3.36.3.3.2.8.1.1.3", "brainpoolP192r1"),
-    (Group::BrainpoolP224r1, "1.3.36.3.3.2.8.1.1.5", "brainpoolP224r1"),
-    (Group::BrainpoolP256r1, "1.3.36.3.3.2.8.1.1.7", "brainpoolP256r1"),
-    (Group::BrainpoolP320r1, "1.3.36.3.3.2.8.1.1.9", "brainpoolP320r1"),
-    (Group::BrainpoolP384r1, "1.3.36.3.3.2.8.1.1.11", "brainpoolP384r1"),
-    (Group::BrainpoolP512r1, "1.3.36.3.3.2.8.1.1.13", "brainpoolP512r1"),
+static GROUPS: [(Group, ObjectIdentifier, &str); 12] = [
+    (Group::P192, ObjectIdentifier::new_unwrap("1.2.840.10045.3.1.1"), "secp192r1"),
+    (Group::P224, ObjectIdentifier::new_unwrap("1.3.132.0.33"), "secp224r1"),
+    (Group::P256, ObjectIdentifier::new_unwrap("1.2.840.10045.3.1.7"), "secp256r1"),
+    (Group::P384, ObjectIdentifier::new_unwrap("1.3.132.0.34"), "secp384r1"),
+    (Group::P521, ObjectIdentifier::new_unwrap("1.3.132.0.35"), "secp521r1"),
+    (Group::BrainpoolP160r1, ObjectIdentifier::new_unwrap("1.3.36.3.3.2.8.1.1.1"), "brainpoolP160r1"),
+    (Group::BrainpoolP192r1, ObjectIdentifier::new_unwrap("1.3.36.3.3.2.8.1.1.3"), "brainpoolP192r1"),
+    (Group::BrainpoolP224r1, ObjectIdentifier::new_unwrap("1.3.36.3.3.2.8.1.1.5"), "brainpoolP224r1"),
+    (Group::BrainpoolP256r1, ObjectIdentifier::new_unwrap("1.3.36.3.3.2.8.1.1.7"), "brainpoolP256r1"),
+    (Group::BrainpoolP320r1, ObjectIdentifier::new_unwrap("1.3.36.3.3.2.8.1.1.9"), "brainpoolP320r1"),
+    (Group::BrainpoolP384r1, ObjectIdentifier::new_unwrap("1.3.36.3.3.2.8.1.1.11"), "brainpoolP384r1"),
+    (Group::BrainpoolP512r1, ObjectIdentifier::new_unwrap("1.3.36.3.3.2.8.1.1.13"), "brainpoolP512r1"),
 ];
 /// The other curves: the object identifier (RFC 8410, 3), and the names as PKCS #11 writes them and besides (3.2, 6.3.3).
-const OTHERS: [(Curve, ObjectIdentifier, [&str; 2]); 4] = [
+static OTHERS: [(Curve, ObjectIdentifier, [&str; 2]); 4] = [
     (Curve::Ed25519, ObjectIdentifier::new_unwrap("1.3.101.112"), ["edwards25519", "Ed25519"]),
     (Curve::X25519, ObjectIdentifier::new_unwrap("1.3.101.110"), ["curve25519", "X25519"]),
     (Curve::Ed448, ObjectIdentifier::new_unwrap("1.3.101.113"), ["edwards448", "Ed448"]),
@@ -114,7 +114,7 @@ impl Curve {
     /// That of an object identifier.
     pub fn of_oid(oid: ObjectIdentifier) -> Option<Curve> {
         let other = OTHERS.iter().find(|(_, other, _)| *other == oid);
-        let group = || GROUPS.iter().find(|(_, text, _)| ObjectIdentifier::new_unwrap(text) == oid);
+        let group = || GROUPS.iter().find(|(_, group, _)| *group == oid);
         other.map(|(curve, ..)| *curve).or_else(|| group().map(|(group, ..)| Curve::Group(*group)))
     }
 
@@ -123,8 +123,8 @@ impl Curve {
         if let Some((_, oid, _)) = OTHERS.iter().find(|(curve, ..)| *curve == self) {
             return *oid;
         }
-        let text = GROUPS.iter().find(|(group, ..)| Curve::Group(*group) == self).map_or("1.1", |(_, text, _)| text);
-        ObjectIdentifier::new_unwrap(text)
+        const NONE: ObjectIdentifier = ObjectIdentifier::new_unwrap("1.1");
+        GROUPS.iter().find(|(group, ..)| Curve::Group(*group) == self).map_or(NONE, |(_, oid, _)| *oid)
     }
 
     /// `CKA_EC_PARAMS`: the DER of the object identifier.
@@ -327,7 +327,7 @@ mod tests {
     fn curves_are_told_by_identifier_and_name() {
         for (group, oid, name) in GROUPS {
             let curve = Curve::Group(group);
-            assert_eq!(curve.oid().to_string(), oid);
+            assert_eq!(curve.oid(), oid);
             assert_eq!(Curve::of(&curve.params()), Ok(curve));
             let text = [&[0x13, name.len() as u8], name.as_bytes()].concat();
             assert_eq!(Curve::of(&text), Ok(curve));

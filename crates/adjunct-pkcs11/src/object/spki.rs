@@ -22,6 +22,16 @@ fn failed(_: Error) -> Rv {
 /// # Errors
 /// `CKR_HOST_MEMORY`.
 pub fn of(key: &Key, curve: Option<Curve>) -> Result<Option<Vec<u8>>> {
+    let mut room = [0; MAX_POINT];
+    let point = curve.and_then(|curve| Some((curve, key.point(&mut room)?)));
+    of_point(key, point)
+}
+
+/// The same, of a key on a curve whose point is known: to work it out takes long.
+///
+/// # Errors
+/// `CKR_HOST_MEMORY`.
+pub fn of_point(key: &Key, point: Option<(Curve, &[u8])>) -> Result<Option<Vec<u8>>> {
     if let Key::Rsa(key) = key {
         let (Some(n), Some(e)) = (key.number(Part::N)?, key.number(Part::E)?) else { return Ok(None) };
         let numbers = RsaPublicKey {
@@ -34,8 +44,7 @@ pub fn of(key: &Key, curve: Option<Curve>) -> Result<Option<Vec<u8>>> {
     if let Some((oid, bits)) = key.lattice_public() {
         return encode(oid, None, bits).map(Some);
     }
-    let mut room = [0; MAX_POINT];
-    let (Some(point), Some(curve)) = (key.point(&mut room), curve) else { return Ok(None) };
+    let Some((curve, point)) = point else { return Ok(None) };
     match curve {
         Curve::Group(_) => {
             let named = curve.oid();

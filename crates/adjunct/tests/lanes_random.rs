@@ -290,7 +290,7 @@ fn p384_secrets() {
 }
 
 fn rsa<const P: usize, const M: usize>(bits: usize, keys: usize, count: usize) {
-    let keys: Vec<_> = (0..keys).map(|_| rsa::Key::generate(bits, &[1, 0, 1], None).expect("a key")).collect();
+    let keys: Vec<_> = (0..keys).map(|_| rsa::Key::generate(bits, &[1, 0, 1], None).expect("a key").0).collect();
     let prepared: Vec<_> = keys
         .iter()
         .map(|key| {
@@ -360,7 +360,7 @@ fn rsa_in_four<const P: usize, const M: usize, const D: usize, const E: usize>(b
     if !vex && !evex {
         println!("SKIPPED for AVX-IFMA: this CPU has IFMA in neither encoding");
     }
-    let keys: Vec<_> = (0..keys).map(|_| rsa::Key::generate(bits, &[1, 0, 1], None).expect("a key")).collect();
+    let keys: Vec<_> = (0..keys).map(|_| rsa::Key::generate(bits, &[1, 0, 1], None).expect("a key").0).collect();
     let prepared: Vec<_> = keys
         .iter()
         .map(|key| {

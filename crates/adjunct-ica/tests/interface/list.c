@@ -65,6 +65,7 @@ static void as_the_processor(void)
 	for (i = 0; i < sizeof in_batches / sizeof *in_batches; i++)
 		CHECK(!!(element(in_batches[i])->flags & ICA_FLAG_DHW) == batches);
 	CHECK(!!(element(RSA_CRT)->flags & ICA_FLAG_SHW) == ifma);
+	CHECK(!!(element(RSA_KEY_GEN_CRT)->flags & ICA_FLAG_SHW) == ifma);
 	CHECK(!(element(SHA3_256)->flags & (ICA_FLAG_SHW | ICA_FLAG_DHW)));
 	CHECK(!(element(AES_ECB)->flags & ICA_FLAG_DHW) && !(element(EC_DSA_VERIFY)->flags & ICA_FLAG_DHW));
 #endif

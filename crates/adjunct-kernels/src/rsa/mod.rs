@@ -6,6 +6,8 @@
 //! `batch` the operations; `key` and `plain` prepare keys. A batch costs the same whatever lanes it fills: [`private_count`] and
 //! [`public_count`] multiplications.
 //!
+//! [`prime`] tests candidates for primes by the same arithmetic.
+//!
 //! Apart from these, for what comes alone: `digits` is the arithmetic of numbers whose digits lie side by side in vectors, `single` one
 //! private operation, `check` the check of one result.
 //!
@@ -27,6 +29,7 @@ mod key;
 mod modular;
 mod plain;
 mod power;
+pub mod prime;
 mod single;
 mod stream;
 #[cfg(test)]

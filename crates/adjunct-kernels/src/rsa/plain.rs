@@ -10,7 +10,7 @@ pub fn bits<const N: usize>(a: &[u64; N]) -> usize {
 }
 
 /// `a` - `b`, and whether that is negative (then 2^(52N) too much).
-fn subtract<const N: usize>(a: &[u64; N], b: &[u64; N]) -> ([u64; N], bool) {
+pub fn subtract<const N: usize>(a: &[u64; N], b: &[u64; N]) -> ([u64; N], bool) {
     let (mut out, mut borrow) = ([0; N], 0);
     for (o, (a, b)) in out.iter_mut().zip(a.iter().zip(b)) {
         let difference = a.wrapping_sub(*b).wrapping_sub(borrow);
@@ -63,18 +63,24 @@ pub fn multiply<const N: usize>(a: &[u64; N], b: &[u64; N], m: &[u64; N], k0: u6
     subtract_once(&sum, m)
 }
 
+/// 2^`power` modulo `m`, which is odd, has `bits` bits, not more than `power`, and is below 2^(52N - 1).
+pub fn power_of_two<const N: usize>(power: usize, m: &[u64; N], bits: usize) -> [u64; N] {
+    let mut value = [0; N];
+    value[bits / LIMB as usize] = 1 << (bits % LIMB as usize);
+    value = subtract(&value, m).0;
+    for _ in bits..power {
+        value = double(&value, m);
+    }
+    value
+}
+
 /// R^2 modulo `m` for R = 2^(52N), where `m` is odd and has `bits` bits.
 pub fn r_squared<const N: usize>(m: &[u64; N], bits: usize) -> [u64; N] {
     // From 2^bits - m by doubling to 2^(52N) and on to 2^t R, which is 2^t to Montgomery; its squares are R R at last, for
     // 52N = t 2^squares.
-    let mut power = [0; N];
-    power[bits / LIMB as usize] = 1 << (bits % LIMB as usize);
-    let mut power = subtract(&power, m).0;
     let r = N * LIMB as usize;
     let squares = r.trailing_zeros();
-    for _ in 0..r - bits + (r >> squares) {
-        power = double(&power, m);
-    }
+    let mut power = power_of_two(r + (r >> squares), m, bits);
     let k0 = montgomery::k0(m[0]);
     for _ in 0..squares {
         power = multiply(&power, &power, m, k0);

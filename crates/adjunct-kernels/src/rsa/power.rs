@@ -39,8 +39,8 @@ pub struct Secret<const N: usize> {
     pub sum: [Wide<N>; 2],
     /// R^2; then a table entry.
     pub factor: [Number<N>; 2],
-    /// The base; a power.
-    other: [Number<N>; 2],
+    /// The base in Montgomery's form.
+    pub other: [Number<N>; 2],
     /// The result, below its modulus.
     pub power: [Number<N>; 2],
 }
@@ -59,16 +59,30 @@ pub const fn raise_count(n: u64, bits: u64) -> u64 {
 /// Raises what is in `sum` to `exponent`, of which the lowest `bits` bits count.
 #[target_feature(enable = "avx512f,avx512ifma")]
 pub fn raise<const N: usize>(secret: &mut Secret<N>, bits: usize) {
-    let Secret { table, digits, modulus, exponent, sum, factor, other, power } = secret;
+    let Secret { modulus, sum, factor, other, power, .. } = secret;
     // sum / R, sum, sum R: the base in Montgomery's form.
     reduce(other, modulus, sum, |_| {});
     multiply(other, factor, modulus, sum);
     multiply(other, factor, modulus, sum);
-    put(table, 1, other);
     // R^2 / R: one.
     widen(sum, factor);
     reduce(power, modulus, sum, |_| {});
+    powers(secret, bits);
+    let Secret { modulus, sum, power, .. } = secret;
+    widen(sum, power);
+    reduce(power, modulus, sum, |_| {});
+    for (power, modulus) in power.iter_mut().zip(modulus) {
+        canonical(power, &modulus.m);
+    }
+}
+
+/// Raises what is in `other` to `exponent`, of which the lowest `bits` bits count; `power` is one at first, and the result at last, all in
+/// Montgomery's form.
+#[target_feature(enable = "avx512f,avx512ifma")]
+pub fn powers<const N: usize>(secret: &mut Secret<N>, bits: usize) {
+    let Secret { table, digits, modulus, exponent, sum, factor, other, power } = secret;
     put(table, 0, power);
+    put(table, 1, other);
     for i in (2..1 << window(N)).step_by(2) {
         get(power, table, i / 2);
         square(power, modulus, sum, |_| {});
@@ -100,11 +114,6 @@ pub fn raise<const N: usize>(secret: &mut Secret<N>, bits: usize) {
             });
         }
         multiply(power, factor, modulus, sum);
-    }
-    widen(sum, power);
-    reduce(power, modulus, sum, |_| {});
-    for (power, modulus) in power.iter_mut().zip(modulus) {
-        canonical(power, &modulus.m);
     }
 }
 

@@ -62,6 +62,9 @@ pub fn instructions(function: Function) -> &'static [Feature] {
 /// What serves `function` with a key of `bits` on this machine, one operation at a time.
 pub fn path(function: Function, bits: usize) -> Path {
     let needed = instructions(function);
+    if let Some(path) = rsa_keygen(function, bits) {
+        return path;
+    }
     // There is no kernel for the other curves.
     let batches = function.batch_instructions(bits);
     let of_curves = matches!(function, Function::EcKeygen | Function::EcdsaSign);
@@ -96,6 +99,17 @@ pub fn path(function: Function, bits: usize) -> Path {
         return Path::Software(Reason::Parameter);
     }
     Path::Hardware
+}
+
+/// What serves the generation of RSA keys, whose candidates of one key are a batch; `None` for other functions, and without dedicated
+/// instructions for it.
+fn rsa_keygen(function: Function, bits: usize) -> Option<Path> {
+    let lanes = cpu::rsa_lanes().filter(|lanes| lanes.are_dedicated());
+    if !matches!(function, Function::RsaKeygenMe | Function::RsaKeygenCrt) || lanes.is_none() {
+        return None;
+    }
+    let of_lanes = matches!(bits, 0 | 2048 | 3072 | 4096);
+    Some(if of_lanes { Path::Hardware } else { Path::Software(Reason::Parameter) })
 }
 
 /// Whether batches of a function run on dedicated instructions that one operation alone does not: AVX-IFMA, of RSA.
@@ -148,7 +162,7 @@ pub fn served(function: Function, bits: usize) -> Served {
     let lanes = HERE == Some(Arch::X86) && !batches.is_empty() && there;
     Served {
         instructions: path == Path::Hardware && !only,
-        batches: lanes && (engine::of_threads() || only && path == Path::Hardware || on_card),
+        batches: lanes && (engine::of_threads() || on_card) || only && path == Path::Hardware,
         jobs: lanes && engine::on(),
     }
 }

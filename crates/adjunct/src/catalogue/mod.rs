@@ -129,8 +129,8 @@ catalogue! {
     X25519Derive "X25519 Derive" "X25519 Derive" Crypt &[], &[], &[], &[Pcc], AwsLc true;
     X448Keygen "X448 Keygen" "X448 Keygen" Crypt &[], &[], &[], &[Pcc], OpenSsl true;
     X448Derive "X448 Derive" "X448 Derive" Crypt &[], &[], &[], &[Pcc], OpenSsl true;
-    RsaKeygenMe "RSA Keygen ME" "RSA Keygen ME" Crypt RSA_SIZES, &[], &[], &[], AwsLc true;
-    RsaKeygenCrt "RSA Keygen CRT" "RSA Keygen CRT" Crypt RSA_SIZES, &[], &[], &[], AwsLc true;
+    RsaKeygenMe "RSA Keygen ME" "RSA Keygen ME" Crypt RSA_SIZES, &[Avx512, Ifma], &[], &[], AwsLc true;
+    RsaKeygenCrt "RSA Keygen CRT" "RSA Keygen CRT" Crypt RSA_SIZES, &[Avx512, Ifma], &[], &[], AwsLc true;
     RsaMe "RSA ME" "RSA-ME" Crypt RSA_SIZES, &[], &[], &[], AwsLc true;
     RsaCrt "RSA CRT" "RSA-CRT" Crypt RSA_SIZES, &[Avx512, Ifma], &[], &[], AwsLc true;
     DesEcb "DES ECB" "DES ECB" Cipher &[], &[], &[], &[Km], AwsLc true;

@@ -19,8 +19,9 @@ mod tests;
 
 use super::in_use::InUse;
 use super::key::{Constants, PrivateKey, modulus_bits};
+use super::prime::{LAST, Trial};
 use super::{PrivateJob, plain};
-use crate::lanes::{LIMB, MASK, limbs_from_be, limbs_to_be};
+use crate::lanes::{LIMB, MASK, limbs_from_be, limbs_to_be, montgomery};
 use std::arch::x86_64::*;
 use std::array::from_fn;
 use std::mem::MaybeUninit;
@@ -97,6 +98,17 @@ pub struct Scratch<const P: usize, const M: usize> {
     input: [[u64; M]; LANES],
     output: [[u64; M]; LANES],
     public: Public<M>,
+}
+
+/// Candidates for primes tested at once: two a lane.
+pub const CANDIDATES: usize = 2 * LANES;
+
+/// Working memory of a test of candidates. Wiped when the call ends.
+#[repr(C)]
+pub struct PrimeScratch<const P: usize> {
+    secret: Secret<P>,
+    one: [Number<P>; 2],
+    trials: [Trial<P>; CANDIDATES],
 }
 
 /// The limbs of one lane, below its modulus.
@@ -362,19 +374,30 @@ macro_rules! kernel {
             /// Raises what is in `sum` to `exponent`, of which the lowest `bits` bits count.
             #[target_feature(enable = $features)]
             fn raise<const P: usize>(secret: &mut Secret<P>, bits: usize) {
-                let Secret { table, modulus, exponent, sum, factor, other, power } = secret;
-                let put = |table: &mut [[Number<P>; ENTRIES]; 2], entry: usize, number: &[Number<P>; 2]| {
-                    table.iter_mut().zip(number).for_each(|(table, number)| table[entry] = *number);
-                };
+                let Secret { modulus, sum, factor, other, power, .. } = secret;
                 // The sum / R, the sum, the sum R: the base in Montgomery's form.
                 reduce(other, modulus, sum);
                 multiply(other, factor, modulus, sum);
                 multiply(other, factor, modulus, sum);
-                put(table, 1, other);
                 // R^2 / R: one.
                 set_one(power);
                 multiply(power, factor, modulus, sum);
+                powers(secret, bits);
+                let Secret { modulus, sum, factor, power, .. } = secret;
+                set_one(factor);
+                multiply(power, factor, modulus, sum);
+            }
+
+            /// Raises what is in `other` to `exponent`, of which the lowest `bits` bits count; `power` is one at first, and the result at
+            /// last, all in Montgomery's form.
+            #[target_feature(enable = $features)]
+            fn powers<const P: usize>(secret: &mut Secret<P>, bits: usize) {
+                let Secret { table, modulus, exponent, sum, factor, other, power } = secret;
+                let put = |table: &mut [[Number<P>; ENTRIES]; 2], entry: usize, number: &[Number<P>; 2]| {
+                    table.iter_mut().zip(number).for_each(|(table, number)| table[entry] = *number);
+                };
                 put(table, 0, power);
+                put(table, 1, other);
                 for entry in (2..ENTRIES).step_by(2) {
                     power.iter_mut().zip(&*table).for_each(|(power, table)| *power = table[entry / 2]);
                     square(power, modulus, sum);
@@ -395,8 +418,61 @@ macro_rules! kernel {
                     }
                     multiply(power, factor, modulus, sum);
                 }
-                set_one(factor);
-                multiply(power, factor, modulus, sum);
+            }
+
+            /// Tests up to eight candidates for primes as [`crate::rsa::prime`] says, each with the base in the same place; a bit for each
+            /// that passes. A candidate is odd and has the two highest bits of its size, 1024, 1536 or 2048 bits; a base is any number of P
+            /// limbs.
+            ///
+            /// # Panics
+            /// With no candidate or more than eight, or another number of bases.
+            #[target_feature(enable = $features)]
+            pub fn test<const P: usize>(
+                candidates: &[[u64; P]],
+                bases: &[[u64; P]],
+                scratch: &mut MaybeUninit<PrimeScratch<P>>,
+            ) -> u32 {
+                let count = candidates.len();
+                assert!((1..=CANDIDATES).contains(&count) && bases.len() == count, "one to eight candidates");
+                // SAFETY: integers and vectors of integers.
+                let scratch = unsafe { InUse::new(scratch) };
+                let PrimeScratch { secret, one, trials } = &mut *scratch.0;
+                for (place, trial) in trials.iter_mut().enumerate() {
+                    let (of, w, lane) = (if place < count { place } else { 0 }, place / LANES, place % LANES);
+                    *trial = Trial::new(&candidates[of], P * LIMB as usize);
+                    set_lane(&mut secret.modulus[w].m, lane, &trial.m);
+                    let k0 = montgomery::k0(trial.m[0]);
+                    set_lane(std::array::from_mut(&mut secret.modulus[w].k0), lane, &[k0]);
+                    set_lane(&mut secret.exponent[w], lane, &trial.first_exponent());
+                    set_lane(&mut one[w], lane, &trial.one);
+                    set_lane(&mut secret.sum[w].low, lane, &bases[of]);
+                }
+                let mut look = |secret: &Secret<P>, bit: u32| {
+                    for (place, trial) in trials.iter_mut().enumerate() {
+                        let power = &secret.power[place / LANES];
+                        trial.see(&canonical(power, place % LANES, &trial.m), bit);
+                    }
+                };
+                reduce(&mut secret.other, &secret.modulus, &mut secret.sum);
+                secret.power = *one;
+                powers(secret, modulus_bits(P) - LAST as usize);
+                look(secret, LAST);
+                for bit in (1..LAST).rev() {
+                    let Secret { modulus, sum, factor, other, power, .. } = &mut *secret;
+                    square(power, modulus, sum);
+                    for w in 0..2 {
+                        // Above its lowest bit a candidate less one is the candidate.
+                        let set = _mm256_and_si256(_mm256_set1_epi64x(1 << bit), modulus[w].m[0]);
+                        let clear = _mm256_cmpeq_epi64(set, _mm256_setzero_si256());
+                        for (factor, (one, other)) in factor[w].iter_mut().zip(one[w].iter().zip(&other[w])) {
+                            *factor = _mm256_blendv_epi8(*other, *one, clear);
+                        }
+                    }
+                    multiply(power, factor, modulus, sum);
+                    look(secret, bit);
+                }
+                let passed = trials.iter().enumerate().fold(0, |set, (place, trial)| set | trial.passed() << place);
+                passed & ((1 << count) - 1)
             }
 
             /// The entries that the windows at a place of the lanes' exponents name; all are read.

@@ -31,11 +31,16 @@ fn digits<const D: usize, const N: usize>(limbs: &[u64; N]) -> [f64; D] {
 impl<const D: usize> Constants<D> {
     fn new<const N: usize>(of: &Limbs<N>) -> Constants<D> {
         let mut r2 = plain::shifted(&of.r2, 2 * more(D, N), &of.m);
-        let bits = digit_bits(D);
-        let inverse = centred(montgomery::k0(of.m[0]) & ((1 << bits) - 1), bits);
-        let constants = Constants { m: digits(&of.m), r2: digits(&r2), inverse };
+        let constants = Constants { r2: digits(&r2), ..Constants::of_modulus(&of.m) };
         r2.zeroize();
         constants
+    }
+
+    /// Without R^2.
+    pub(super) fn of_modulus<const N: usize>(m: &[u64; N]) -> Constants<D> {
+        let bits = digit_bits(D);
+        let inverse = centred(montgomery::k0(m[0]) & ((1 << bits) - 1), bits);
+        Constants { m: digits(m), r2: [0.0; D], inverse }
     }
 }
 

@@ -58,6 +58,7 @@ mod convert;
 mod key;
 mod modular;
 mod power;
+pub mod prime;
 mod stream;
 #[cfg(test)]
 mod tests;

@@ -25,8 +25,8 @@ pub struct Secret<const P: usize, const D: usize> {
     pub work: Work<D, 2>,
     /// R^2; then a table entry.
     pub factor: [Number<D>; 2],
-    /// The base.
-    other: [Number<D>; 2],
+    /// The base in Montgomery's form.
+    pub other: [Number<D>; 2],
     /// The result, between -m and m.
     pub power: [Number<D>; 2],
 }
@@ -43,7 +43,7 @@ fn set_one<const D: usize, const W: usize>(numbers: &mut [Number<D>; W]) {
 /// Raises what is in `work` to `exponent`, of which the lowest `bits` bits count.
 #[target_feature(enable = "avx2,fma")]
 pub fn raise<const P: usize, const D: usize>(secret: &mut Secret<P, D>, bits: usize) {
-    let Secret { table, modulus, exponent, work, factor, other, power } = secret;
+    let Secret { modulus, work, factor, other, power, .. } = secret;
     // The sum / R, the sum, the sum R: the base in Montgomery's form.
     reduce(other, modulus, work);
     for sum in &mut work.sum {
@@ -51,11 +51,22 @@ pub fn raise<const P: usize, const D: usize>(secret: &mut Secret<P, D>, bits: us
     }
     multiply(other, factor, modulus, work);
     multiply(other, factor, modulus, work);
-    put(table, 1, other);
     // R^2 / R: one.
     set_one(power);
     multiply(power, factor, modulus, work);
+    powers(secret, bits);
+    let Secret { modulus, work, factor, power, .. } = secret;
+    set_one(factor);
+    multiply(power, factor, modulus, work);
+}
+
+/// Raises what is in `other` to `exponent`, of which the lowest `bits` bits count; `power` is one at first, and the result at last, all in
+/// Montgomery's form.
+#[target_feature(enable = "avx2,fma")]
+pub fn powers<const P: usize, const D: usize>(secret: &mut Secret<P, D>, bits: usize) {
+    let Secret { table, modulus, exponent, work, factor, other, power } = secret;
     put(table, 0, power);
+    put(table, 1, other);
     for entry in (2..ENTRIES).step_by(2) {
         for (power, table) in power.iter_mut().zip(&*table) {
             *power = table[entry / 2];
@@ -79,8 +90,6 @@ pub fn raise<const P: usize, const D: usize>(secret: &mut Secret<P, D>, bits: us
         }
         multiply(power, factor, modulus, work);
     }
-    set_one(factor);
-    multiply(power, factor, modulus, work);
 }
 
 /// Writes an entry of tables.

@@ -7,6 +7,7 @@
 //! * [`curve448`]: X448 and Ed448, where CPACF has them.
 //! * `forms`: RSA private keys as the kernels take them, and operations that come alone.
 //! * [`nonce`]: ECDSA nonces for signatures in lanes and by CPACF.
+//! * `primes`: primes of RSA keys, found in lanes.
 
 pub mod awslc;
 pub(crate) mod cpacf;
@@ -16,6 +17,8 @@ mod features;
 #[cfg(target_arch = "x86_64")]
 pub(crate) mod forms;
 pub mod nonce;
+#[cfg(target_arch = "x86_64")]
+mod primes;
 pub(crate) mod secret;
 
 pub(crate) use crate::environment::secure_env;

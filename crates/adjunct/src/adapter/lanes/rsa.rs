@@ -446,7 +446,7 @@ mod tests {
         }
 
         fn generate(bits: usize) -> Ready {
-            Ready::new(Key::generate(bits, &E, None).unwrap())
+            Ready::new(Key::generate(bits, &E, None).unwrap().0)
         }
 
         /// In lanes where that can be, else by the CPU.

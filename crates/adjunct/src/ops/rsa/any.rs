@@ -50,8 +50,8 @@ impl Form {
 /// [`Error::Unsupported`] for an `e` that is even, below 3 or not below the modulus, and sizes below 32 bits; [`Error::Failed`]
 /// where no prime was found; [`Error::Memory`].
 pub fn generate(form: Form, bits: usize, e: u64) -> Result<Generated, Error> {
-    let key = rsa_any::generate(bits, &e.to_be_bytes())?;
-    Tally::new(form.function(), bits).count(Direction::Encrypt, 0);
+    let (key, outcome) = rsa_any::generate(bits, &e.to_be_bytes())?;
+    Tally::new(form.function(), bits).ran(outcome).count(Direction::Encrypt, 0);
     Ok(key)
 }
 

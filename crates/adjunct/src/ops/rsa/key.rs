@@ -57,8 +57,9 @@ impl Key {
     /// [`Error::Unsupported`] where [`Key::generates`] is false; [`Error::Failed`] when told to end, and once in 2^80;
     /// [`Error::Memory`].
     pub fn generate(bits: usize, e: &[u8], report: Option<&mut dyn FnMut(i32, i32) -> bool>) -> Result<Key, Error> {
-        let key = Key::clear(cpu::Key::generate(bits, e, report)?)?;
-        Tally::new(Function::RsaKeygenCrt, bits).count(Direction::Encrypt, 0);
+        let (key, outcome) = cpu::Key::generate(bits, e, report)?;
+        let key = Key::clear(key)?;
+        Tally::new(Function::RsaKeygenCrt, bits).ran(outcome).count(Direction::Encrypt, 0);
         Ok(key)
     }
 
@@ -74,9 +75,9 @@ impl Key {
         if !(512..=super::MAX_SIZE * 8).contains(&bits) {
             return Err(Error::Unsupported("RSA key size"));
         }
-        let made = rsa_any::generate(bits, e)?;
+        let (made, outcome) = rsa_any::generate(bits, e)?;
         let key = Key::new(&Numbers { n: &made.n, e, d: Some(&made.d), crt: Some(made.crt()) })?;
-        Tally::new(Function::RsaKeygenCrt, bits).count(Direction::Encrypt, 0);
+        Tally::new(Function::RsaKeygenCrt, bits).ran(outcome).count(Direction::Encrypt, 0);
         Ok(key)
     }
 

@@ -2,7 +2,7 @@
 
 use super::{Case, Prepared, bytes, region};
 use adjunct::catalogue::Feature;
-use adjunct_kernels::rsa::{CheckKey2048, PrivateJob, PrivateKey2048, avx_ifma, fma, private, private_single};
+use adjunct_kernels::rsa::{CheckKey2048, PrivateJob, PrivateKey2048, avx_ifma, fma, prime, private, private_single};
 
 /// `a` * `b`, big-endian.
 fn product(a: &[u8; 128], b: &[u8; 128]) -> [u8; 256] {
@@ -81,6 +81,39 @@ pub fn cases() -> Vec<Case> {
             }),
         }
     };
+    // Candidates for primes, as random as all that is drawn.
+    let candidates = |seed: u64| {
+        let limbs = |seed: u64| -> [u64; 20] {
+            let bytes = bytes::<160>(seed);
+            let limb = |i: usize| u64::from_le_bytes(std::array::from_fn(|k| bytes[8 * i + k]));
+            std::array::from_fn(|i| limb(i) & ((1 << 52) - 1))
+        };
+        let candidate = |seed| {
+            let mut limbs = limbs(seed);
+            (limbs[0], limbs[19]) = (limbs[0] | 1, limbs[19] & ((1 << 36) - 1) | 3 << 34);
+            limbs
+        };
+        let all = |from: u64| (0..8).map(|i| if seed < 2 { seed } else { seed + from + i });
+        let candidates: Vec<_> = all(1000).map(candidate).collect();
+        let bases: Vec<_> = all(2000).map(limbs).collect();
+        let secrets = vec![region(&candidates[..]), region(&bases[..])];
+        (candidates, bases, secrets)
+    };
+    let primes = |seed| {
+        let ((candidates, bases, secrets), mut scratch) = (candidates(seed), Box::new_uninit());
+        let run = move || _ = unsafe { prime::test(&candidates, &bases, &mut scratch) };
+        Prepared { secrets, run: Box::new(run) }
+    };
+    let primes_in_four = |seed| {
+        let ((candidates, bases, secrets), mut scratch) = (candidates(seed), Box::new_uninit());
+        let run = move || _ = unsafe { fma::prime::test::<20, 22>(&candidates, &bases, &mut scratch) };
+        Prepared { secrets, run: Box::new(run) }
+    };
+    let primes_in_four_of_ifma = |seed| {
+        let ((candidates, bases, secrets), mut scratch) = (candidates(seed), Box::new_uninit());
+        let run = move || _ = unsafe { avx_ifma::evex::test(&candidates, &bases, &mut scratch) };
+        Prepared { secrets, run: Box::new(run) }
+    };
     let alone = |seed| {
         let ((key, n), (mut input, mut output)) = (key(seed), (bytes::<256>(seed), Box::new([0; 256])));
         // Below the modulus.
@@ -101,10 +134,15 @@ pub fn cases() -> Vec<Case> {
         memcheck: false,
         prepare,
     };
+    let of_primes =
+        |what: &str, needs, prepare| Case { name: format!("RSA-2048 primes {what}"), ..case("", needs, prepare) };
     vec![
         case("in lanes", ifma, Box::new(in_lanes)),
         case("in four lanes", &[Feature::Avx2, Feature::Fma], Box::new(in_four)),
         case("in four lanes of IFMA", ifma, Box::new(in_four_of_ifma)),
         case("alone", ifma, Box::new(alone)),
+        of_primes("in lanes", ifma, Box::new(primes)),
+        of_primes("in four lanes", &[Feature::Avx2, Feature::Fma], Box::new(primes_in_four)),
+        of_primes("in four lanes of IFMA", ifma, Box::new(primes_in_four_of_ifma)),
     ]
 }

@@ -173,6 +173,14 @@ impl Ctx {
         check(done, "division").map(|()| rest)
     }
 
+    /// `a / m`, rounded down. The length of `m` in bits is public.
+    pub(super) fn quotient(&self, a: &Bn, m: &Bn) -> Result<Bn, Error> {
+        let (quotient, rest) = (Bn::new(&[])?, Bn::new(&[])?);
+        // SAFETY: live numbers, and a context of this thread's.
+        let done = unsafe { private::bn_div_consttime(quotient.0, rest.0, a.0, m.0, m.bits() as c_uint, self.0) };
+        check(done, "division").map(|()| quotient)
+    }
+
     /// `a - b mod m`, both below `m`.
     pub(super) fn difference(&self, a: &Bn, b: &Bn, m: &Bn) -> Result<Bn, Error> {
         let rest = Bn::new(&[])?;

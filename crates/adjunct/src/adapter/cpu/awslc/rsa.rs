@@ -8,6 +8,7 @@
 
 use super::blinding::Blinding;
 use super::bn::{Bn, Ctx, clear_errors, no_memory};
+use super::rsa_any;
 #[cfg(target_arch = "x86_64")]
 use crate::adapter::cpu::forms::Forms;
 use crate::adapter::{Outcome, choice};
@@ -213,15 +214,44 @@ impl Key {
         (512..=MAX_SIZE * 8).contains(&bits) && bits.is_multiple_of(128) && e.len() <= 4 && odd
     }
 
-    /// Generates a key of two primes. `report` hears of each step with the two numbers of `BN_GENCB` and ends the search
-    /// with `false`.
+    /// Generates a key of two primes, in lanes where there are any for its size; and says what did it. `report` hears of each step with
+    /// the two numbers of `BN_GENCB` and ends the search with `false`.
     ///
     /// # Errors
     /// [`Error::Unsupported`] where [`Key::generates`] is false; [`Error::Failed`] when told to end, and once in 2^80.
-    pub fn generate(bits: usize, e: &[u8], report: Option<&mut dyn FnMut(i32, i32) -> bool>) -> Result<Key, Error> {
+    pub fn generate(
+        bits: usize,
+        e: &[u8],
+        mut report: Option<&mut dyn FnMut(i32, i32) -> bool>,
+    ) -> Result<(Key, Outcome), Error> {
         if !Key::generates(bits, e) {
             return Err(Error::Unsupported("RSA key size"));
         }
+        let mut tell = |step, number| report.as_mut().is_none_or(|report| report(step, number));
+        if let Some((made, outcome)) = rsa_any::in_lanes(bits, e, &mut tell)? {
+            let key = Key::new(&Numbers { n: &made.n, e, d: Some(&made.d), crt: Some(made.crt()) })?;
+            key.try_once()?;
+            return Ok((key, outcome));
+        }
+        Key::generate_by_library(bits, e, report).map(|key| (key, Outcome::Library))
+    }
+
+    /// Tries a new key by its primes, with the result raised to the public exponent again.
+    fn try_once(&self) -> Result<(), Error> {
+        let (mut input, mut out) = (zeros(self.size())?, zeros(self.size())?);
+        // Half as long as the modulus, and below it.
+        super::random(&mut input[self.size() / 2..]);
+        match self.private(&input, &mut out)? {
+            Ran { wrong_crt: false, .. } if input != out => Ok(()),
+            _ => Err(Error::Failed("RSA key generation")),
+        }
+    }
+
+    fn generate_by_library(
+        bits: usize,
+        e: &[u8],
+        report: Option<&mut dyn FnMut(i32, i32) -> bool>,
+    ) -> Result<Key, Error> {
         let e = Bn::new(e)?;
         // SAFETY: allocates or returns null.
         let raw = unsafe { sys::RSA_new() };
@@ -254,6 +284,12 @@ impl Key {
         }
         key.by_primes = Some(choice::rsa_crt(key.bits_of(Part::P), key.bits_of(Part::Q)));
         Ok(key)
+    }
+
+    /// Whether a big-endian number is prime, by the library's judgement.
+    #[cfg(test)]
+    pub(crate) fn is_prime(number: &[u8]) -> bool {
+        Ctx::new().and_then(|ctx| ctx.is_prime(&Bn::new(number)?)).unwrap()
     }
 
     /// Of a key without numbers.

@@ -2,6 +2,9 @@
 
 use super::bn::{Bn, Ctx, Modulus, trim};
 use super::rsa::{Crt, Key, Part};
+use crate::adapter::Outcome;
+#[cfg(target_arch = "x86_64")]
+use crate::adapter::cpu;
 use crate::error::Error;
 use crate::memory::zeros;
 use adjunct_kernels::opaque_debug;
@@ -93,22 +96,53 @@ pub fn generates(bits: usize, e: &[u8]) -> bool {
 ///
 /// # Errors
 /// [`Error::Unsupported`] where [`generates`] says so; [`Error::Failed`] where no prime was found; [`Error::Memory`].
-pub fn generate(bits: usize, e: &[u8]) -> Result<Generated, Error> {
+pub fn generate(bits: usize, e: &[u8]) -> Result<(Generated, Outcome), Error> {
     if !generates(bits, e) {
         return Err(Error::Unsupported("RSA public exponent or size"));
     }
     if Key::generates(bits, e) {
-        return taken_apart(&Key::generate(bits, e, None)?);
+        let (key, outcome) = Key::generate(bits, e, None)?;
+        return Ok((taken_apart(&key)?, outcome));
     }
     let (ctx, e) = (Ctx::new()?, Bn::new(trim(e))?);
     for _ in 0..TRIES {
         let (a, b) = (prime(bits.div_ceil(2), &e, &ctx)?, prime(bits / 2, &e, &ctx)?);
         let (p, q) = if b.less_than(&a) { (a, b) } else { (b, a) };
         if let Some(key) = assemble(bits, &e, &p, &q, &ctx)? {
-            return Ok(key);
+            try_once(&key, &e, &ctx)?;
+            return Ok((key, Outcome::Library));
         }
     }
     Err(Error::Failed("RSA key generation"))
+}
+
+/// The same in lanes (`primes.rs`) but for the trial, and what these are; `None` where there are none for such keys. `e` is one that [`Key::generates`] takes.
+pub(super) fn in_lanes(
+    bits: usize,
+    e: &[u8],
+    tell: &mut dyn FnMut(i32, i32) -> bool,
+) -> Result<Option<(Generated, Outcome)>, Error> {
+    #[cfg(target_arch = "x86_64")]
+    {
+        let number = trim(e).iter().fold(0, |number, byte| number << 8 | u32::from(*byte));
+        let dedicated = cpu::rsa_lanes().is_some_and(cpu::RsaLanes::are_dedicated);
+        let outcome = if dedicated { Outcome::Instructions } else { Outcome::Library };
+        let (ctx, e) = (Ctx::new()?, Bn::new(trim(e))?);
+        for _ in 0..TRIES {
+            let Some(pair) = cpu::primes::pair(bits, number, CANDIDATES * bits, tell)? else { return Ok(None) };
+            let [a, b] = [Bn::new(&pair[0])?, Bn::new(&pair[1])?];
+            let (p, q) = if b.less_than(&a) { (a, b) } else { (b, a) };
+            if let Some(key) = assemble(bits, &e, &p, &q, &ctx)? {
+                return Ok(Some((key, outcome)));
+            }
+        }
+        Err(Error::Failed("RSA key generation"))
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    {
+        let _ = (bits, e, tell);
+        Ok(None)
+    }
 }
 
 /// A random prime with one less than it coprime to `e`. What takes least is asked first.
@@ -122,6 +156,15 @@ fn prime(bits: usize, e: &Bn, ctx: &Ctx) -> Result<Bn, Error> {
     Err(Error::Failed("RSA key generation"))
 }
 
+/// The pair of exponents is tried once, as AWS-LC tries the keys it makes.
+fn try_once(key: &Generated, e: &Bn, ctx: &Ctx) -> Result<(), Error> {
+    let (modulus, two) = (Modulus::public(Bn::new(&key.n)?, ctx)?, Bn::new(&[2])?);
+    match modulus.public_power(&modulus.power(&two, &Bn::new(&key.d)?, ctx)?, e, ctx)?.equals(&two) {
+        true => Ok(()),
+        false => Err(Error::Failed("RSA key generation")),
+    }
+}
+
 /// The key of these primes; `None` where they are too close or d is too short.
 fn assemble(bits: usize, e: &Bn, p: &Bn, q: &Bn, ctx: &Ctx) -> Result<Option<Generated>, Error> {
     if !q.less_than(p) || (bits >= 512 && ctx.difference(p, q, p)?.bits() <= bits / 2 - 100) {
@@ -129,18 +172,25 @@ fn assemble(bits: usize, e: &Bn, p: &Bn, q: &Bn, ctx: &Ctx) -> Result<Option<Gen
     }
     let (p1, q1) = (p.minus_one()?, q.minus_one()?);
     let order = ctx.multiple(&p1, &q1)?;
-    let Some(d) = ctx.inverse(&ctx.remainder(e, &order)?, &order)? else { return Ok(None) };
+    let one = Bn::new(&[1])?;
+    let Some(d) = inverse_of_short(e, &order, &one, ctx)? else { return Ok(None) };
     if bits >= 512 && d.bits() <= bits.div_ceil(2) {
         return Ok(None);
     }
     let (dp, dq) = (ctx.remainder(&d, &p1)?, ctx.remainder(&d, &q1)?);
-    let Some(qinv) = ctx.inverse(q, p)? else { return Ok(None) };
+    // 1/q by Fermat: the inverse in constant time takes longer.
+    let secret = Modulus::secret(Bn::new(&p.bytes(p.bits().div_ceil(8))?)?, ctx)?;
+    let qinv = secret.power(q, &ctx.difference(&p1, &one, p)?, ctx)?;
     let (length, half) = (bits.div_ceil(8), bits.div_ceil(8).div_ceil(2));
-    let mut n = ctx.product(p, q)?.bytes(length)?;
-    let modulus = Modulus::public(Bn::new(&n)?, ctx)?;
-    // The pair of exponents is tried once, as AWS-LC tries the keys it makes.
-    let two = Bn::new(&[2])?;
-    if modulus.m.bits() != bits || !modulus.public_power(&modulus.power(&two, &d, ctx)?, e, ctx)?.equals(&two) {
+    let n = ctx.product(p, q)?;
+    let inverses = [(&d, e, &order), (&qinv, q, p)];
+    for (a, b, m) in inverses {
+        if !ctx.remainder(&ctx.product(a, b)?, m)?.equals(&one) {
+            return Err(Error::Failed("RSA key generation"));
+        }
+    }
+    let mut n = n.bytes(length)?;
+    if Bn::new(&n)?.bits() != bits {
         return Err(Error::Failed("RSA key generation"));
     }
     Ok(Some(Generated {
@@ -152,6 +202,16 @@ fn assemble(bits: usize, e: &Bn, p: &Bn, q: &Bn, ctx: &Ctx) -> Result<Option<Gen
         dq: dq.bytes(half)?,
         qinv: qinv.bytes(half)?,
     }))
+}
+
+/// 1/`e` modulo a number, `None` where there is none: with k = -1/m modulo `e`, which is short, k m + 1 is a multiple of `e`.
+fn inverse_of_short(e: &Bn, m: &Bn, one: &Bn, ctx: &Ctx) -> Result<Option<Bn>, Error> {
+    let rest = ctx.remainder(m, e)?;
+    // Not 0, which has no inverse.
+    let Some(inverse) = ctx.inverse(&rest, e)? else { return Ok(None) };
+    let k = ctx.difference(e, &inverse, e)?;
+    let multiple = ctx.sum(&ctx.product(&k, m)?, one)?;
+    ctx.quotient(&multiple, e).map(Some)
 }
 
 fn taken_apart(key: &Key) -> Result<Generated, Error> {
@@ -193,7 +253,7 @@ mod tests {
             (1031, 65537),
             (1024, 0x1_0000_000F),
         ] {
-            let key = generate(bits, &e.to_be_bytes()).unwrap();
+            let (key, _) = generate(bits, &e.to_be_bytes()).unwrap();
             let size = bits.div_ceil(8);
             let mut input = vec![0; size];
             super::super::random(&mut input[1..]);
@@ -210,7 +270,7 @@ mod tests {
     fn exponents_may_be_long_and_have_zeros_in_front() {
         for e in [&[0, 0, 0, 0, 1, 0, 1][..], &[0xff; 32], &[1, 0, 0, 0, 1]] {
             for bits in [512, 530, 640] {
-                let key = generate(bits, e).unwrap();
+                let (key, _) = generate(bits, e).unwrap();
                 let size = bits.div_ceil(8);
                 let (mut input, mut out, mut back) = (vec![0; size], vec![0; size], vec![0; size]);
                 super::super::random(&mut input[1..]);

@@ -249,7 +249,7 @@ mod tests {
     use super::*;
 
     fn parts(bits: usize, e: u64) -> Parts {
-        match CrtKey::new(&generate(bits, &e.to_be_bytes()).unwrap().crt()).unwrap().way {
+        match CrtKey::new(&generate(bits, &e.to_be_bytes()).unwrap().0.crt()).unwrap().way {
             Way::Parts(parts) => *parts,
             Way::Key(_) => panic!("AWS-LC's RSA takes {bits} bits"),
         }
@@ -278,7 +278,7 @@ mod tests {
     #[test]
     fn a_fault_in_a_key_does_not_leave() {
         for bits in [1024, 2048] {
-            let made = generate(bits, &[1, 0, 1]).unwrap();
+            let made = generate(bits, &[1, 0, 1]).unwrap().0;
             let good = CrtKey::new(&made.crt()).unwrap();
             let dp = [&made.dp[..9], &[made.dp[9] ^ 4], &made.dp[10..]].concat();
             let crt = Crt { dp: &dp, ..made.crt() };
@@ -296,7 +296,7 @@ mod tests {
     fn numbers_that_do_not_belong_together_are_refused() {
         // An exponent that is tried, one that has to be computed, and the longest that counts as short.
         for e in [65537, 41, u64::MAX - 58] {
-            let key = generate(1024, &e.to_be_bytes()).unwrap();
+            let key = generate(1024, &e.to_be_bytes()).unwrap().0;
             let zeros = vec![0; 64];
             let one = [&zeros[1..], &[1]].concat();
             let changed = |number: &[u8]| [&number[..40], &[number[40] ^ 2], &number[41..]].concat();

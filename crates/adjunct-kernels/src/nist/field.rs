@@ -5,6 +5,8 @@
 //! besides, 2 for P-521 and 9 for P-384. IFMA instructions: 2N^2 a product, N^2 + N a square, and N times 6, 2 or 9 the
 //! reduction; in all 80 and 60 for P-256, 200 and 144 for P-384, 264 and 154 for P-521.
 //!
+//! Of a p that is no such sum all limbs count: 2N + 1 IFMAs a step, and 2N a [`shrink`].
+//!
 //! Two forms of a number. *Carried*: limbs below 2^52 as IFMA's factors must be. *Loose*: limbs are signed 64-bit sums, as
 //! products come and as they are added and subtracted without a carry. [`carry`] is the way from loose to carried where the
 //! value is known to be of [0, 2^(52N)), [`shrink`] where it may be negative or large: it brings any value to (0, 2.1p).
@@ -224,6 +226,9 @@ pub fn carry<const N: usize>(mut a: Number<N>) -> Number<N> {
 #[inline]
 #[target_feature(enable = "avx512f,avx512ifma")]
 pub fn shrink<C: Curve<N>, const N: usize>(mut a: Number<N>) -> Number<N> {
+    if const { C::TERMS.is_empty() } {
+        return shrink_by_any::<C, N>(a);
+    }
     // The part from 2^BITS up, less one, is about the quotient by p, and never above it.
     let top = _mm512_add_epi64(a[N - 1], _mm512_srai_epi64::<52>(a[N - 2]));
     let shift = _mm_cvtsi32_si128((C::BITS % 52) as i32);
@@ -234,6 +239,61 @@ pub fn shrink<C: Curve<N>, const N: usize>(mut a: Number<N>) -> Number<N> {
         *limb = if minus { _mm512_add_epi64(*limb, part) } else { _mm512_sub_epi64(*limb, part) };
     }
     carry(a)
+}
+
+/// [`shrink`] where p is any number with its highest bit set.
+///
+/// With f the bits that are looked at below 2^BITS, 8 or more, t = a / 2^(BITS-f) rounded down, below 2^(f+7) in size, and the inverse i =
+/// 2^(BITS+14) / p rounded down, of 2^14 to 2^15: t * i / 2^(f+14), rounded down, is not above a / p by more than 2^-7, nor below by more
+/// than 1 + 2^-7 + 2 * 2^(1-f). One less is the quotient q.
+#[inline]
+#[target_feature(enable = "avx512f,avx512ifma")]
+fn shrink_by_any<C: Curve<N>, const N: usize>(mut a: Number<N>) -> Number<N> {
+    /// Above -q.
+    const ABOVE: u32 = 8;
+    let fraction = const { if C::BITS % 52 < 16 { C::BITS % 52 } else { 16 } };
+    const { assert!(C::BITS % 52 >= 8 || !C::TERMS.is_empty()) };
+    let by = |bits: usize| _mm_cvtsi32_si128(bits as i32);
+    let top = _mm512_add_epi64(a[N - 1], _mm512_srai_epi64::<52>(a[N - 2]));
+    let top = _mm512_sra_epi64(top, by(C::BITS % 52 - fraction));
+    let product = _mm512_mul_epi32(top, same(const { inverse_of_top(&C::P, C::BITS) }));
+    let quotient = _mm512_sra_epi64(product, by(14 + fraction));
+    // 2^ABOVE - q, so that it is above 0; as many p are taken away again.
+    let factor = _mm512_sub_epi64(same((1 << ABOVE) + 1), quotient);
+    for j in 0..N {
+        let limb = same(C::P[j]);
+        a[j] = low(_mm512_sub_epi64(a[j], same(C::P[j] << ABOVE)), factor, limb);
+        if j + 1 < N {
+            a[j + 1] = high(a[j + 1], factor, limb);
+        } else {
+            a[j] = _mm512_add_epi64(a[j], _mm512_slli_epi64::<52>(high(zero(), factor, limb)));
+        }
+    }
+    carry(a)
+}
+
+/// 2^(`bits` + 14) / p, rounded down, of a p of so many bits.
+const fn inverse_of_top<const N: usize>(p: &[u64; N], bits: usize) -> u64 {
+    // Bit by bit: twice the rest of 2^bits by p, as often as there are bits.
+    let mut rest = [0; N];
+    rest[bits / 52] = 1 << (bits % 52);
+    rest = montgomery::minus(&rest, p);
+    let (mut quotient, mut i) = (1, 0);
+    while i < 14 {
+        let (mut twice, mut over, mut j) = ([0; N], 0, 0);
+        while j < N {
+            over += 2 * rest[j];
+            twice[j] = over & ((1 << 52) - 1);
+            over >>= 52;
+            j += 1;
+        }
+        let less = montgomery::minus(&twice, p);
+        let fits = less[N - 1] >> 63 == 0;
+        quotient = 2 * quotient + fits as u64;
+        rest = if fits { less } else { twice };
+        i += 1;
+    }
+    quotient
 }
 
 /// The number below p, of a carried one below 4p.

@@ -1,4 +1,5 @@
-//! P-256, P-384 and P-521 in eight lanes: ECDSA signatures, ECDH, public keys.
+//! P-256, P-384 and P-521 in eight lanes: ECDSA signatures, ECDH, public keys. And, for P-192 and three of Brainpool's, signatures and public
+//! keys that come alone.
 //!
 //! One code for all curves over the data of [`Curve`]; each file opens with its method and its count of IFMA instructions.
 //! ECDSA is FIPS 186-5, 6.4.1, with the nonce from outside; ECDH is SP 800-56A rev. 3, 5.7.1.2, with full validation of the
@@ -25,7 +26,7 @@ mod shared;
 #[cfg(test)]
 mod tests;
 
-pub use curve::{Curve, P256, P384, P521};
+pub use curve::{BrainpoolP256, BrainpoolP384, BrainpoolP512, Curve, P192, P256, P384, P521, Twist};
 pub use nonce::{MAX_ADDED, NonceJob, Nonced, nonces};
 
 use crate::lanes::{LANES, Number, constant, gather, limbs_from_be, limbs_to_be, scatter, select, zero};
@@ -219,7 +220,15 @@ fn generate<C: Curve<N>, const N: usize>(scalar: &Number<N>) -> (__mmask8, Affin
 #[inline]
 #[target_feature(enable = "avx512f,avx512ifma")]
 fn checked<C: Curve<N>, const N: usize>(point: &Point<N>, inverse: &Number<N>) -> (__mmask8, Affine<N>) {
-    let point = leave::<C, N>(&point::affine::<C, N>(point, inverse));
+    let affine = point::affine::<C, N>(point, inverse);
+    let point = match const { C::TWIST } {
+        None => leave::<C, N>(&affine),
+        // The factors, which are not in Montgomery form, take the coordinates' R away.
+        Some(twist) => {
+            let times = |a, b| field::canonical::<C, N>(&field::carry(field::multiply::<C, N>(a, &constant(b))));
+            Affine { x: times(&affine.x, &twist.x), y: times(&affine.y, &twist.y) }
+        }
+    };
     // The result itself is checked, the way out of Montgomery form included.
     (point::on_curve::<C, N>(&enter::<C, N>(&point)), point)
 }
@@ -267,6 +276,7 @@ fn derive_lanes<C: Curve<N>, const N: usize>(
     x: &Number<N>,
     y: &Number<N>,
 ) -> (__mmask8, Number<N>) {
+    const { assert!(C::TWIST.is_none()) };
     let below = order::below(x, &C::P) & order::below(y, &C::P);
     let peer = enter::<C, N>(&Affine { x: *x, y: *y });
     let valid = below & point::on_curve::<C, N>(&peer) & order::in_range::<C, N>(private);

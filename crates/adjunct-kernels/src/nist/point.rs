@@ -272,8 +272,10 @@ pub fn affine<C: Curve<N>, const N: usize>(a: &Point<N>, inverse: &Number<N>) ->
 #[target_feature(enable = "avx512f,avx512ifma")]
 pub fn on_curve<C: Curve<N>, const N: usize>(a: &Affine<N>) -> __mmask8 {
     let b = field::enter::<C, N>(&constant(&C::B));
-    let three = add(&a.x, &shift::<1, N>(&a.x));
     let cube = m::<C, N>(&a.x, &carry(s::<C, N>(&a.x)));
-    let right = subtract(&add(&cube, &b), &three);
+    let right = match const { C::TWIST } {
+        None => subtract(&add(&cube, &b), &add(&a.x, &shift::<1, N>(&a.x))),
+        Some(twist) => add(&add(&cube, &b), &m::<C, N>(&field::enter::<C, N>(&constant(&twist.a)), &a.x)),
+    };
     field::is_zero::<C, N>(&shrink::<C, N>(subtract(&s::<C, N>(&a.y), &right)))
 }

@@ -73,8 +73,27 @@ fn check<C: Curve<N>, const N: usize>(name: &str) {
     }
 }
 
+/// The same of a curve that has no comb.
+fn check_shared<C: Curve<N>, const N: usize>(name: &str) {
+    if !supported() {
+        return;
+    }
+    // SAFETY: just asked.
+    let shared = unsafe { table::<C, N>(shared::places::<C, N>(), shared::WINDOW, shared::ENTRIES) };
+    if std::env::var_os("ADJUNCT_WRITE_TABLES").is_some() {
+        let path = format!("{}/src/nist/{name}-shared.bin", env!("CARGO_MANIFEST_DIR"));
+        std::fs::write(path, &shared).unwrap();
+    } else {
+        assert!(C::SHARED_TABLE == shared);
+    }
+}
+
 #[test]
 fn tables_are_multiples_of_the_generator() {
+    check_shared::<P192, 4>("p192");
+    check_shared::<BrainpoolP256, 5>("bp256");
+    check_shared::<BrainpoolP384, 8>("bp384");
+    check_shared::<BrainpoolP512, 10>("bp512");
     check::<P256, 5>("p256");
     check::<P384, 8>("p384");
     check::<P521, 11>("p521");
@@ -164,6 +183,150 @@ fn a_shared_key_is_what_eight_lanes_make_of_it() {
     }
 }
 
+/// The library's curve, as the reference.
+fn group<C: Curve<N>, const N: usize>() -> *const aws_lc_sys::EC_GROUP {
+    // SAFETY: immutable statics.
+    unsafe {
+        match C::BITS {
+            256 => aws_lc_sys::EC_group_brainpoolP256r1(),
+            384 => aws_lc_sys::EC_group_brainpoolP384r1(),
+            512 => aws_lc_sys::EC_group_brainpoolP512r1(),
+            _ => std::ptr::null(),
+        }
+    }
+}
+
+/// x and y of the library's multiple of its generator.
+fn multiple(group: *const aws_lc_sys::EC_GROUP, scalar: &[u8]) -> Vec<u8> {
+    use aws_lc_sys as lc;
+    let mut out = vec![0; 1 + 2 * scalar.len()];
+    // SAFETY: objects made and freed here.
+    unsafe {
+        let null = std::ptr::null_mut();
+        let (point, number) = (lc::EC_POINT_new(group), lc::BN_bin2bn(scalar.as_ptr(), scalar.len(), null));
+        assert_eq!(lc::EC_POINT_mul(group, point, number, std::ptr::null(), std::ptr::null(), null.cast()), 1);
+        let form = lc::point_conversion_form_t::POINT_CONVERSION_UNCOMPRESSED;
+        assert_eq!(lc::EC_POINT_point2oct(group, point, form, out.as_mut_ptr(), out.len(), null.cast()), out.len());
+        lc::EC_POINT_free(point);
+        lc::BN_free(number);
+    }
+    out.split_off(1)
+}
+
+/// Public keys of extreme scalars and random ones are the library's, for all but P-192, which it does not know; and signatures fulfil the
+/// equation, since only such leave.
+#[target_feature(enable = "avx512f,avx512ifma")]
+fn alone_as_the_library<C: Curve<N>, const N: usize>() {
+    let mut order = vec![0; C::BYTES];
+    crate::lanes::limbs_to_be(&C::ORDER, &mut order);
+    let mut keys: Vec<Vec<u8>> = Vec::new();
+    for bit in 0..C::BITS {
+        let mut number = vec![0; C::BYTES];
+        number[C::BYTES - 1 - bit / 8] = 1 << (bit % 8);
+        keys.push(number.clone());
+        let mut over = 0i16;
+        for (n, o) in number.iter_mut().zip(&order).rev() {
+            let d = i16::from(*o) - i16::from(*n) + over;
+            (*n, over) = (d as u8, d >> 8);
+        }
+        keys.push(number);
+    }
+    keys.extend([0x20, 0x41, 0x55, 0x82, 0x08, 0xAA, 0x7F, 0xFF].map(|byte| vec![byte; C::BYTES]));
+    for _ in 0..200 {
+        let mut number = vec![0; C::BYTES];
+        // SAFETY: the pointer and length describe the bytes.
+        unsafe { aws_lc_sys::RAND_bytes(number.as_mut_ptr(), number.len()) };
+        keys.push(number);
+    }
+    keys.extend([vec![0; C::BYTES], order.clone()]);
+    let good = |key: &[u8]| key.iter().any(|b| *b != 0) && key < &order[..];
+    let group = group::<C, N>();
+    let digest = vec![0xFD; C::BYTES];
+    for (private, nonce) in keys.iter().zip(keys.iter().skip(7).chain(&keys[..7])) {
+        let mut public = vec![0xAA; 2 * C::BYTES];
+        assert_eq!(public_shared::<C, N>(private, &mut public), good(private), "{private:x?}");
+        if !good(private) {
+            assert!(public.iter().all(|byte| *byte == 0));
+        } else if !group.is_null() {
+            assert_eq!(public, multiple(group, private), "{private:x?}");
+        }
+        let mut signature = vec![0xAA; 2 * C::BYTES];
+        let signed = sign_shared::<C, N>(&mut SignJob { private, digest: &digest, nonce, signature: &mut signature });
+        assert_eq!(signed, good(private) && good(nonce), "{private:x?} {nonce:x?}");
+    }
+}
+
+#[test]
+fn other_curves_are_the_librarys() {
+    if supported() {
+        // SAFETY: just asked.
+        unsafe {
+            alone_as_the_library::<P192, 4>();
+            alone_as_the_library::<BrainpoolP256, 5>();
+            alone_as_the_library::<BrainpoolP384, 8>();
+            alone_as_the_library::<BrainpoolP512, 10>();
+        }
+    }
+}
+
+/// The bounds of [`field::shrink`] where p is any number: values as far from 0 as it takes, and multiples of p with their neighbours.
+#[target_feature(enable = "avx512f,avx512ifma")]
+fn shrinks<C: Curve<N>, const N: usize>() {
+    let number = |multiple: i64, more: i64| {
+        let mut limbs: Number<N> = constant(&C::P);
+        for limb in &mut limbs {
+            // The limbs of so many p, loose.
+            let mut words = [0i64; LANES];
+            // SAFETY: a vector's 64 bytes.
+            unsafe { _mm512_storeu_si512(words.as_mut_ptr().cast(), *limb) };
+            *limb = _mm512_set1_epi64(words[0] * multiple);
+        }
+        limbs[0] = _mm512_add_epi64(limbs[0], _mm512_set1_epi64(more));
+        limbs
+    };
+    let rest = |number: &Number<N>| scatter(&field::canonical::<C, N>(number))[0];
+    for multiple in -127..=127 {
+        for more in [-1, 0, 1, 1 << 51, -(1 << 51)] {
+            let shrunk = field::shrink::<C, N>(number(multiple, more));
+            let limbs = scatter(&shrunk)[0];
+            assert!(limbs.iter().all(|limb| *limb <= MASK), "{multiple} {more}");
+            let above = montgomery::minus(&limbs, &C::P);
+            let above = montgomery::minus(&above, &C::P);
+            // Below 2.1 p: not 2 p, or little more.
+            assert!(above[N - 1] >> 63 == 1 || above[N - 1] <= C::P[N - 1] / 10, "{multiple} {more}");
+            assert_eq!(rest(&shrunk), rest(&field::shrink::<C, N>(number(0, more))), "{multiple} {more}");
+        }
+    }
+}
+
+#[test]
+fn any_value_is_shrunk() {
+    if supported() {
+        // SAFETY: just asked.
+        unsafe {
+            shrinks::<P192, 4>();
+            shrinks::<P256, 5>();
+            shrinks::<BrainpoolP256, 5>();
+            shrinks::<BrainpoolP384, 8>();
+            shrinks::<BrainpoolP512, 10>();
+        }
+    }
+}
+
+/// All that an operation alone writes to the stack is overwritten.
+#[target_feature(enable = "avx512f,avx512ifma")]
+fn stack_of_one_is_reached<C: Curve<N>, const N: usize>() {
+    let mut number = vec![0x5A; C::BYTES];
+    number[0] &= 1;
+    let mut pair = vec![0; 2 * C::BYTES];
+    let (private, digest, nonce) = (&number[..], &number[..], &number[..]);
+    let shared = [
+        crate::wipe::depth(|| _ = public_lane::<C, N>(private, &mut pair)),
+        crate::wipe::depth(|| _ = sign_lane::<C, N>(&mut SignJob { private, digest, nonce, signature: &mut pair })),
+    ];
+    assert!(shared.iter().all(|depth| *depth <= 8 * SHARED_STACK * N), "{shared:?} bytes");
+}
+
 /// All that an operation writes to the stack is overwritten.
 #[target_feature(enable = "avx512f,avx512ifma")]
 fn stack_is_reached<C: Curve<N>, const N: usize>() {
@@ -190,6 +353,10 @@ fn what_is_left_on_the_stack_is_overwritten() {
     // As the code is that people run: without optimization it takes more.
     if supported() && !cfg!(debug_assertions) {
         // SAFETY: just asked.
-        unsafe { (stack_is_reached::<P256, 5>(), stack_is_reached::<P384, 8>(), stack_is_reached::<P521, 11>()) };
+        unsafe {
+            (stack_is_reached::<P256, 5>(), stack_is_reached::<P384, 8>(), stack_is_reached::<P521, 11>());
+            (stack_of_one_is_reached::<P192, 4>(), stack_of_one_is_reached::<BrainpoolP256, 5>());
+            (stack_of_one_is_reached::<BrainpoolP384, 8>(), stack_of_one_is_reached::<BrainpoolP512, 10>());
+        }
     }
 }

@@ -47,47 +47,23 @@ impl Curve {
         }
     }
 
-    /// The leftmost bits of a digest as a number of the order's length (FIPS 186-5, 6.4.1, step 2): the first
-    /// [`Curve::field_len`] bytes, big-endian.
+    /// [`Group::truncate`].
     pub fn truncate(self, digest: &[u8]) -> [u8; MAX_FIELD] {
-        let length = self.field_len();
-        let digest = &digest[..digest.len().min(length)];
-        let mut out = [0; MAX_FIELD];
-        out[length - digest.len()..length].copy_from_slice(digest);
-        if digest.len() == length {
-            shift_right(&mut out[..length], 8 * length - self.bits());
-        }
-        out
+        self.group().truncate(digest)
     }
 
-    /// Whether a big-endian number is of [1, n - 1]. Of a number that is, the time tells nothing.
+    /// [`Order::in_range`].
     pub(crate) fn in_range(self, number: &[u8]) -> bool {
-        let mut less = Secret([0; MAX_FIELD]);
-        minus(number, self.order(), &mut less[..number.len()]) != 0 && number.iter().fold(0, |all, b| all | b) != 0
+        Order(self.order(), self.bits()).in_range(number)
     }
 
-    /// Fills `number` with a private key of bytes that `random` gives (FIPS 186-5, A.2.2): candidates no longer than the order, until one
-    /// is in range. Of P-521's whole bytes one draw in 128 would do.
+    /// [`Order::draw`].
     pub(crate) fn draw(self, random: impl Fn(&mut [u8]), number: &mut [u8]) {
-        loop {
-            random(number);
-            number[0] &= 0xFF >> (8 * number.len() - self.bits());
-            if self.in_range(number) {
-                return;
-            }
-        }
+        Order(self.order(), self.bits()).draw(random, number);
     }
 
     /// The group's order n (SP 800-186, 3.2.1).
     pub(super) fn order(self) -> &'static [u8] {
-        const fn hex<const N: usize>(text: &str) -> [u8; N] {
-            let (text, mut out, mut i) = (text.as_bytes(), [0; N], 0);
-            while i < 2 * N {
-                out[i / 2] = out[i / 2] << 4 | (text[i] as char).to_digit(16).unwrap() as u8;
-                i += 1;
-            }
-            out
-        }
         const P256: [u8; 32] = hex("ffffffff00000000ffffffffffffffffbce6faada7179e84f3b9cac2fc632551");
         const P384: [u8; 48] =
             hex("ffffffffffffffffffffffffffffffffffffffffffffffffc7634d81f4372ddf581a0db248b0a77aecec196accc52973");
@@ -108,6 +84,39 @@ impl Curve {
             Curve::P256 => Group::P256,
             Curve::P384 => Group::P384,
             Curve::P521 => Group::P521,
+        }
+    }
+}
+
+const fn hex<const N: usize>(text: &str) -> [u8; N] {
+    let (text, mut out, mut i) = (text.as_bytes(), [0; N], 0);
+    while i < 2 * N {
+        out[i / 2] = out[i / 2] << 4 | (text[i] as char).to_digit(16).unwrap() as u8;
+        i += 1;
+    }
+    out
+}
+
+/// The order of a curve, big-endian, and its bits.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Order(&'static [u8], usize);
+
+impl Order {
+    /// Whether a big-endian number is of [1, n - 1]. Of a number that is, the time tells nothing.
+    pub(crate) fn in_range(self, number: &[u8]) -> bool {
+        let mut less = Secret([0; MAX_FIELD]);
+        minus(number, self.0, &mut less[..number.len()]) != 0 && number.iter().fold(0, |all, b| all | b) != 0
+    }
+
+    /// Fills `number` with a private key of bytes that `random` gives (FIPS 186-5, A.2.2): candidates no longer than the order, until one
+    /// is in range. Of P-521's whole bytes one draw in 128 would do.
+    pub(crate) fn draw(self, random: impl Fn(&mut [u8]), number: &mut [u8]) {
+        loop {
+            random(number);
+            number[0] &= 0xFF >> (8 * number.len() - self.1);
+            if self.in_range(number) {
+                return;
+            }
         }
     }
 }
@@ -191,6 +200,55 @@ impl Group {
     /// The length of a coordinate and of a private scalar, in bytes.
     pub const fn field_len(self) -> usize {
         self.bits().div_ceil(8)
+    }
+
+    /// The leftmost bits of a digest as a number of the order's length (FIPS 186-5, 6.4.1, step 2): the first
+    /// [`Group::field_len`] bytes, big-endian.
+    pub fn truncate(self, digest: &[u8]) -> [u8; MAX_FIELD] {
+        let length = self.field_len();
+        let digest = &digest[..digest.len().min(length)];
+        let mut out = [0; MAX_FIELD];
+        out[length - digest.len()..length].copy_from_slice(digest);
+        if digest.len() == length {
+            shift_right(&mut out[..length], 8 * length - self.bits());
+        }
+        out
+    }
+
+    /// The order n of curves whose signatures and key pairs the lanes share the work of (SP 800-186, 3.2.1; SEC 2, 2.2.2; RFC 5639, 3).
+    pub(crate) fn shared_order(self) -> Option<Order> {
+        const P192: [u8; 24] = hex("ffffffffffffffffffffffff99def836146bc9b1b4d22831");
+        const BRAINPOOL_256: [u8; 32] = hex("a9fb57dba1eea9bc3e660a909d838d718c397aa3b561a6f7901e0e82974856a7");
+        const BRAINPOOL_384: [u8; 48] =
+            hex("8cb91e82a3386d280f5d6f7e50e641df152f7109ed5456b31f166e6cac0425a7cf3ab6af6b7fc3103b883202e9046565");
+        const BRAINPOOL_512: [u8; 64] = hex(concat!(
+            "aadd9db8dbe9c48b3fd4e6ae33c9fc07cb308db3b3c9d20ed6639cca70330870",
+            "553e5c414ca92619418661197fac10471db1d381085ddaddb58796829ca90069"
+        ));
+        let order: &[u8] = match self {
+            Group::P192 => &P192,
+            Group::BrainpoolP256r1 => &BRAINPOOL_256,
+            Group::BrainpoolP384r1 => &BRAINPOOL_384,
+            Group::BrainpoolP512r1 => &BRAINPOOL_512,
+            _ => self.curve()?.order(),
+        };
+        Some(Order(order, self.bits()))
+    }
+
+    /// Whether the lanes share the work of one signature or key pair here.
+    pub fn has_lanes_alone(self) -> bool {
+        super::lanes() && self.shared_order().is_some()
+    }
+
+    /// The longest DER signature of a curve whose order has its highest bit set at a byte's: two integers with a zero in front.
+    pub const fn max_signature(self) -> usize {
+        match self {
+            Group::P521 => Curve::P521.max_signature(),
+            _ => {
+                let integers = 2 * (3 + self.field_len());
+                integers + if integers < 128 { 2 } else { 3 }
+            }
+        }
     }
 
     /// The same curve where it is one that has instructions or lanes.

@@ -5,15 +5,19 @@ use adjunct::adapter::cpu::curve::{self, MAX_FIELD};
 use adjunct::adapter::cpu::nonce::Nonces;
 use adjunct::catalogue::Feature::{Avx512, Ifma};
 use adjunct_kernels::nist::{
-    Curve, DeriveJob, NonceJob, Nonced, P256, P384, P521, PublicJob, SignJob, derive, public, public_shared, sign,
-    sign_shared,
+    BrainpoolP256, Curve, DeriveJob, NonceJob, Nonced, P256, P384, P521, PublicJob, SignJob, derive, public,
+    public_shared, sign, sign_shared,
 };
 
 pub fn cases() -> Vec<Case> {
     let mut cases = curve::<P256, 5>("P-256");
+    cases.extend(shared::<P256, 5>("P-256"));
     cases.extend(curve::<P384, 8>("P-384"));
+    cases.extend(shared::<P384, 8>("P-384"));
     // The others of P-521 are the same code, and long.
     cases.push(curve::<P521, 11>("P-521").swap_remove(0));
+    // Of a prime that is any number.
+    cases.extend(shared::<BrainpoolP256, 5>("brainpoolP256r1"));
     cases.push(nonces::<P384, 8>("P-384"));
     cases.push(nonces::<P521, 11>("P-521"));
     cases.push(Case { name: "ECDSA nonce of P-256".to_owned(), needs: &[], memcheck: false, prepare: Box::new(nonce) });
@@ -25,13 +29,43 @@ fn numbers<C: Curve<N>, const N: usize>(secret: &[u8; 1024], from: usize) -> imp
     (0..8).map(move |lane| &secret[from + 97 * lane..][..C::BYTES])
 }
 
+fn case(name: &str, what: &str, prepare: Box<dyn Fn(u64) -> Prepared>) -> Case {
+    Case { name: format!("{name} {what} in lanes"), needs: &[Avx512, Ifma], memcheck: false, prepare }
+}
+
+/// What the lanes share the work of.
+fn shared<C: Curve<N> + 'static, const N: usize>(name: &str) -> Vec<Case> {
+    let case = |what: &str, prepare| case(name, what, prepare);
+    vec![
+        case(
+            "ECDSA, shared",
+            Box::new(|seed| {
+                let (secret, mut out) = (bytes::<1024>(seed), Box::new([0; 256]));
+                let secrets = vec![region(&*secret)];
+                let run = move || {
+                    let (private, nonce) = (&secret[..C::BYTES], &secret[100..][..C::BYTES]);
+                    let signature = &mut out[..2 * C::BYTES];
+                    _ = unsafe { sign_shared::<C, N>(&mut SignJob { private, digest: nonce, nonce, signature }) };
+                };
+                Prepared { secrets, run: Box::new(run) }
+            }),
+        ),
+        case(
+            "public key, shared",
+            Box::new(|seed| {
+                let (secret, mut out) = (bytes::<1024>(seed), Box::new([0; 256]));
+                let secrets = vec![region(&*secret)];
+                let run = move || {
+                    _ = unsafe { public_shared::<C, N>(&secret[..C::BYTES], &mut out[..2 * C::BYTES]) };
+                };
+                Prepared { secrets, run: Box::new(run) }
+            }),
+        ),
+    ]
+}
+
 fn curve<C: Curve<N> + 'static, const N: usize>(name: &str) -> Vec<Case> {
-    let case = |what: &str, prepare: Box<dyn Fn(u64) -> Prepared>| Case {
-        name: format!("{name} {what} in lanes"),
-        needs: &[Avx512, Ifma],
-        memcheck: false,
-        prepare,
-    };
+    let case = |what: &str, prepare| case(name, what, prepare);
     vec![
         case(
             "ECDSA",
@@ -61,30 +95,6 @@ fn curve<C: Curve<N> + 'static, const N: usize>(name: &str) -> Vec<Case> {
                         .map(|(private, secret)| DeriveJob { private, peer: &peer, secret })
                         .collect();
                     unsafe { derive::<C, N>(&mut jobs) };
-                };
-                Prepared { secrets, run: Box::new(run) }
-            }),
-        ),
-        case(
-            "ECDSA, shared",
-            Box::new(|seed| {
-                let (secret, mut out) = (bytes::<1024>(seed), Box::new([0; 256]));
-                let secrets = vec![region(&*secret)];
-                let run = move || {
-                    let (private, nonce) = (&secret[..C::BYTES], &secret[100..][..C::BYTES]);
-                    let signature = &mut out[..2 * C::BYTES];
-                    _ = unsafe { sign_shared::<C, N>(&mut SignJob { private, digest: nonce, nonce, signature }) };
-                };
-                Prepared { secrets, run: Box::new(run) }
-            }),
-        ),
-        case(
-            "public key, shared",
-            Box::new(|seed| {
-                let (secret, mut out) = (bytes::<1024>(seed), Box::new([0; 256]));
-                let secrets = vec![region(&*secret)];
-                let run = move || {
-                    _ = unsafe { public_shared::<C, N>(&secret[..C::BYTES], &mut out[..2 * C::BYTES]) };
                 };
                 Prepared { secrets, run: Box::new(run) }
             }),

@@ -115,19 +115,22 @@ fn import(group: Group, public: Option<&[u8]>, private: Option<&[u8]>) -> Result
 /// A private key and its point's x and y, which the lanes of AVX-512 IFMA share the work of; `None` where there are none, or a check
 /// found a fault.
 #[cfg(target_arch = "x86_64")]
-fn in_lanes(curve: Curve) -> Option<(Secret<MAX_FIELD>, [u8; 2 * MAX_FIELD])> {
-    if !cpu::lanes() {
-        return None;
-    }
+fn in_lanes(group: Group) -> Option<(Secret<MAX_FIELD>, [u8; 2 * MAX_FIELD])> {
+    let order = group.shared_order().filter(|_| cpu::lanes())?;
     let (mut private, mut point) = (Secret([0; MAX_FIELD]), [0; 2 * MAX_FIELD]);
-    let (number, public) = (&mut private[..curve.field_len()], &mut point[..2 * curve.field_len()]);
-    curve.draw(random, number);
+    let (number, public) = (&mut private[..group.field_len()], &mut point[..2 * group.field_len()]);
+    order.draw(random, number);
     // SAFETY: the instructions were just asked for.
     let made = stack::with_room(|| unsafe {
-        match curve {
-            Curve::P256 => nist::public_shared::<nist::P256, _>(number, public),
-            Curve::P384 => nist::public_shared::<nist::P384, _>(number, public),
-            Curve::P521 => nist::public_shared::<nist::P521, _>(number, public),
+        match group {
+            Group::P192 => nist::public_shared::<nist::P192, _>(number, public),
+            Group::P256 => nist::public_shared::<nist::P256, _>(number, public),
+            Group::P384 => nist::public_shared::<nist::P384, _>(number, public),
+            Group::P521 => nist::public_shared::<nist::P521, _>(number, public),
+            Group::BrainpoolP256r1 => nist::public_shared::<nist::BrainpoolP256, _>(number, public),
+            Group::BrainpoolP384r1 => nist::public_shared::<nist::BrainpoolP384, _>(number, public),
+            Group::BrainpoolP512r1 => nist::public_shared::<nist::BrainpoolP512, _>(number, public),
+            _ => false,
         }
     });
     (made == Some(true)).then_some((private, point))
@@ -157,7 +160,7 @@ impl Key {
             return Ok((key, Outcome::Instructions));
         }
         #[cfg(target_arch = "x86_64")]
-        if let Some((private, point)) = group.curve().and_then(in_lanes) {
+        if let Some((private, point)) = in_lanes(group) {
             let length = group.field_len();
             let key = Key::of_pair(group, &private[..length], &point[..2 * length])?;
             return Ok((key, Outcome::Instructions));
@@ -345,6 +348,11 @@ impl Key {
         if self.sign_by_instructions(digest, Some(nonce), out).is_some() {
             return Ok(Outcome::Instructions);
         }
+        self.sign_by_library(digest, nonce, out)
+    }
+
+    /// As [`Key::sign_with_nonce`], by AWS-LC alone.
+    fn sign_by_library(&self, digest: &[u8], nonce: &[u8], out: &mut [u8]) -> Result<Outcome, Error> {
         let (data, length, raw) = (digest.as_ptr(), digest.len(), self.raw()?);
         // SAFETY: pointers and lengths describe the slices.
         let signature = unsafe {
@@ -372,8 +380,9 @@ impl Key {
     /// As the lanes share the work of one signature.
     #[cfg(target_arch = "x86_64")]
     fn sign_in_lanes(&self, digest: &[u8], nonce: Option<&[u8]>, out: &mut [u8]) -> Option<()> {
-        let curve = self.curve().filter(|_| cpu::lanes())?;
-        let (private, length, digest) = (self.scalar()?, curve.field_len(), curve.truncate(digest));
+        let group = self.group();
+        let order = group.shared_order().filter(|_| cpu::lanes())?;
+        let (private, length, digest) = (self.scalar()?, group.field_len(), group.truncate(digest));
         let (digest, signature) = (&digest[..length], out.get_mut(..2 * length)?);
         let mut made = Secret([0; MAX_FIELD]);
         let number = &mut made[..length];
@@ -385,16 +394,21 @@ impl Key {
                 mixed[..length].copy_from_slice(private);
                 mixed[length..2 * length].copy_from_slice(digest);
                 // Without fresh bytes there are always some.
-                curve.draw(|out| _ = random_with(out, &mixed[..2 * length], false), number);
+                order.draw(|out| _ = random_with(out, &mixed[..2 * length], false), number);
             }
         }
         let mut job = nist::SignJob { private, digest, nonce: number, signature };
         // SAFETY: the instructions were just asked for.
         let made = stack::with_room(|| unsafe {
-            match curve {
-                Curve::P256 => nist::sign_shared::<nist::P256, _>(&mut job),
-                Curve::P384 => nist::sign_shared::<nist::P384, _>(&mut job),
-                Curve::P521 => nist::sign_shared::<nist::P521, _>(&mut job),
+            match group {
+                Group::P192 => nist::sign_shared::<nist::P192, _>(&mut job),
+                Group::P256 => nist::sign_shared::<nist::P256, _>(&mut job),
+                Group::P384 => nist::sign_shared::<nist::P384, _>(&mut job),
+                Group::P521 => nist::sign_shared::<nist::P521, _>(&mut job),
+                Group::BrainpoolP256r1 => nist::sign_shared::<nist::BrainpoolP256, _>(&mut job),
+                Group::BrainpoolP384r1 => nist::sign_shared::<nist::BrainpoolP384, _>(&mut job),
+                Group::BrainpoolP512r1 => nist::sign_shared::<nist::BrainpoolP512, _>(&mut job),
+                _ => false,
             }
         });
         (made == Some(true)).then_some(())
@@ -495,5 +509,42 @@ impl Key {
         cpacf::here()?;
         let curve = self.curve().filter(|_| peer.group() == self.group())?;
         cpacf::curve::shared_secret(curve, self.scalar()?, peer.coordinates(&mut [0; MAX_POINT])?, out)
+    }
+}
+
+#[cfg(all(test, target_arch = "x86_64"))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lanes_sign_as_the_library_does_on_every_curve_they_know() {
+        if !cpu::lanes() {
+            return println!("SKIPPED: this CPU has no AVX-512 IFMA");
+        }
+        let shared = |group: &Group| group.shared_order().is_some();
+        assert_eq!(Group::ALL.into_iter().filter(shared).count(), 7);
+        for group in Group::ALL.into_iter().filter(shared) {
+            let (length, order) = (group.field_len(), group.shared_order().unwrap());
+            for round in 0..20 {
+                let (key, outcome) = Key::generate(group).unwrap();
+                assert_eq!(outcome, Outcome::Instructions);
+                // The library computes the point anew.
+                assert!(key.is_pair(), "{group:?}");
+                let (mut nonce, mut digest) = ([0; MAX_FIELD], [0; MAX_FIELD + 9]);
+                order.draw(random, &mut nonce[..length]);
+                random(&mut digest);
+                // Shorter than the order, as long, and longer.
+                let digest = &digest[..[20, length, MAX_FIELD + 9][round % 3]];
+                let (mut ours, mut theirs) = (vec![0; 2 * length], vec![1; 2 * length]);
+                key.sign_in_lanes(digest, Some(&nonce[..length]), &mut ours).unwrap();
+                key.sign_by_library(digest, &nonce[..length], &mut theirs).unwrap();
+                assert_eq!(ours, theirs, "{group:?}");
+                assert_eq!(key.sign(digest, &mut ours), Ok(Outcome::Instructions));
+                assert!(key.verify(digest, &ours).unwrap().0, "{group:?}");
+            }
+            let (mut out, zeros) = (vec![0; 2 * length], vec![0; length]);
+            let key = Key::generate(group).unwrap().0;
+            assert!(key.sign_in_lanes(&[1; 32], Some(&zeros), &mut out).is_none(), "{group:?}");
+        }
     }
 }

@@ -159,6 +159,15 @@ impl Row {
             let kind = Kind::new(group, "EC", group, 0);
             all.push(Row { kind, operation: Generate });
         }
+        // Keys that the default provider holds; verification is its own.
+        for (title, group) in [
+            ("ECDSA P-192", "P-192"),
+            ("ECDSA brainpoolP256r1", "brainpoolP256r1"),
+            ("ECDSA brainpoolP384r1", "brainpoolP384r1"),
+            ("ECDSA brainpoolP512r1", "brainpoolP512r1"),
+        ] {
+            all.push(Row { kind: Kind::new(title, "EC", group, 0), operation: Sign(None) });
+        }
         let kind = Kind::new("X25519", "X25519", "", 0);
         all.extend([Derive, Generate].map(|operation| Row { kind, operation }));
         let kind = Kind::new("Ed25519", "ED25519", "", 0);

@@ -36,6 +36,11 @@ impl Purpose {
         matches!(self, Purpose::DigestSign | Purpose::DigestVerify)
     }
 
+    /// Whether it signs.
+    pub(crate) const fn signs(self) -> bool {
+        matches!(self, Purpose::Sign | Purpose::DigestSign | Purpose::SignMessage)
+    }
+
     fn of(function: c_int) -> Option<Purpose> {
         Purpose::ALL.into_iter().find(|purpose| *purpose as c_int == function)
     }

@@ -1,7 +1,8 @@
 //! Elliptic-curve keys on the NIST curves.
 //!
 //! P-256, P-384 and P-521 as named curves are served here; every other key (another curve, explicit parameters, the
-//! cofactor flag, a scalar out of range, ...) is held by OpenSSL's default provider and every call on it is passed on.
+//! cofactor flag, a scalar out of range, ...) is held by OpenSSL's default provider and every call on it is passed on, but
+//! for signatures on P-192 and three of Brainpool's curves where the lanes have them.
 
 pub(crate) mod dispatch;
 pub mod encoder;
@@ -13,14 +14,15 @@ pub mod signature;
 mod signing;
 
 use crate::abi::build::Builder;
-use crate::abi::param::Param;
+use crate::abi::param::{Param, UNSIGNED, UTF8};
 use crate::abi::{self, id};
 use crate::fallback::{Algorithm, Context, forward};
 use crate::provider::Provider;
 use adjunct::memory::Shared;
-use adjunct::ops::ec::{Curve, Form, Key, MAX_POINT};
+use adjunct::ops::ec::{Curve, Form, Group, Key, MAX_FIELD, MAX_POINT};
 use std::ffi::{CStr, c_int, c_void};
 use std::sync::OnceLock;
+use zeroize::Zeroizing;
 
 /// `OSSL_KEYMGMT_SELECT_KEYPAIR`.
 pub(crate) const KEYPAIR: c_int = id::KEYMGMT_SELECT_PRIVATE_KEY | id::KEYMGMT_SELECT_PUBLIC_KEY;
@@ -74,6 +76,7 @@ pub struct Native {
 pub struct Delegated {
     object: Context,
     bits: usize,
+    signer: OnceLock<Option<Key>>,
 }
 
 impl Delegated {
@@ -83,7 +86,7 @@ impl Delegated {
 
     /// Takes over a finished key made by the default provider's key management.
     fn own(provider: &Provider, object: Context) -> Delegated {
-        let mut delegated = Delegated { object, bits: 0 };
+        let mut delegated = Delegated { object, bits: 0, signer: OnceLock::new() };
         delegated.measure(provider);
         delegated
     }
@@ -96,7 +99,7 @@ impl Delegated {
         let raw = forward!(algorithm, id::KEYMGMT_NEW, fn(*mut c_void) -> *mut c_void, null, (context));
         // SAFETY: made by the algorithm just now.
         let object = unsafe { Context::own(algorithm, raw, id::KEYMGMT_FREE) }?;
-        Some(Delegated { object, bits: 0 })
+        Some(Delegated { object, bits: 0, signer: OnceLock::new() })
     }
 
     /// Asks for the size of the curve, which the counters want; a key without a group has none, which is an error to OpenSSL
@@ -126,6 +129,31 @@ impl Delegated {
         }
         delegated.measure(provider);
         Some(delegated)
+    }
+
+    /// The private key as the core signs with it, on a curve whose signatures the lanes share the work of; made at the first call.
+    fn signer(&self, provider: &Provider) -> Option<&Key> {
+        self.signer.get_or_init(|| self.make_signer(provider)).as_ref()
+    }
+
+    fn make_signer(&self, provider: &Provider) -> Option<Key> {
+        let ask = |request: &mut [Param; 2]| {
+            let asked = || self.call(id::KEYMGMT_GET_PARAMS, request.as_mut_ptr());
+            provider.fallback()?.errors().quietly(asked).eq(&1).then_some(())
+        };
+        let mut name = [0u8; 32];
+        let mut request = [Param::describe(c"group", UTF8, name.len()), Param::END];
+        request[0].data = name.as_mut_ptr().cast();
+        ask(&mut request)?;
+        let group = shared_of(request[0].get_str()?).filter(|group| group.has_lanes_alone())?;
+        let mut raw = Zeroizing::new([0u8; MAX_FIELD]);
+        let mut request = [Param::describe(c"priv", UNSIGNED, raw.len()), Param::END];
+        request[0].data = raw.as_mut_ptr().cast();
+        ask(&mut request)?;
+        let mut scalar = Zeroizing::new([0; MAX_FIELD]);
+        let scalar = &mut scalar[..group.field_len()];
+        request[0].get_number(scalar)?;
+        Key::new(group, None, Some(scalar)).ok()
     }
 
     /// Calls a function that takes the key and a parameter array.
@@ -211,6 +239,17 @@ fn curve_of(name: &str) -> Option<Curve> {
         Some(Curve::P521)
     } else {
         None
+    }
+}
+
+/// The curve of a name that OpenSSL reports, of those that the default provider has the keys of and the lanes sign on.
+fn shared_of(name: &str) -> Option<Group> {
+    match name {
+        "prime192v1" => Some(Group::P192),
+        "brainpoolP256r1" => Some(Group::BrainpoolP256r1),
+        "brainpoolP384r1" => Some(Group::BrainpoolP384r1),
+        "brainpoolP512r1" => Some(Group::BrainpoolP512r1),
+        _ => None,
     }
 }
 

@@ -86,9 +86,14 @@ impl Signer for Context {
         }
         self.purpose = Some(purpose);
         (self.delegated, self.digest) = (None, None);
-        let Some(State::Native(_)) = self.key.as_deref() else {
-            return c_int::from(self.delegate(name, params));
+        let served = match self.key.as_deref() {
+            Some(State::Native(_)) => true,
+            Some(State::Delegated(key)) => purpose.signs() && key.signer(self.provider).is_some(),
+            _ => false,
         };
+        if !served {
+            return c_int::from(self.delegate(name, params));
+        }
         let streaming = purpose.is_digest();
         if streaming && name.is_some() {
             let Some(method) = name.and_then(|name| self.method_of(name.to_str().ok()?)) else {
@@ -126,8 +131,14 @@ impl Signer for Context {
     }
 
     unsafe fn sign(&self, out: *mut u8, length: *mut usize, size: usize, digest: &[u8]) -> c_int {
-        let Some(State::Native(native)) = self.key.as_deref() else { return 0 };
-        let longest = native.curve.max_signature();
+        let group = match self.key.as_deref() {
+            Some(State::Native(native)) => native.curve.group(),
+            _ => match self.key() {
+                Some(key) => key.group(),
+                None => return 0,
+            },
+        };
+        let longest = group.max_signature();
         if out.is_null() {
             // SAFETY: as the trait says.
             unsafe { *length = longest };
@@ -140,7 +151,7 @@ impl Signer for Context {
             let Some(context) = self.judge() else { return 0 };
             let done = stock_sign(&context, id::SIGNATURE_SIGN, (out, length, size), (digest.as_ptr(), digest.len()));
             if done == 1 {
-                ops::Delegated::new(Function::EcdsaSign, native.curve.bits()).done(Direction::Encrypt, 0);
+                ops::Delegated::new(Function::EcdsaSign, group.bits()).done(Direction::Encrypt, 0);
             }
             return done;
         };
@@ -284,6 +295,7 @@ impl Context {
     fn key(&self) -> Option<&Key> {
         match self.key.as_deref() {
             Some(State::Native(native)) => native.key.as_ref(),
+            Some(State::Delegated(key)) => key.signer(self.provider),
             _ => None,
         }
     }

@@ -354,9 +354,13 @@ fn what_is_left_on_the_stack_is_overwritten() {
     if supported() && !cfg!(debug_assertions) {
         // SAFETY: just asked.
         unsafe {
-            (stack_is_reached::<P256, 5>(), stack_is_reached::<P384, 8>(), stack_is_reached::<P521, 11>());
-            (stack_of_one_is_reached::<P192, 4>(), stack_of_one_is_reached::<BrainpoolP256, 5>());
-            (stack_of_one_is_reached::<BrainpoolP384, 8>(), stack_of_one_is_reached::<BrainpoolP512, 10>());
+            stack_is_reached::<P256, 5>();
+            stack_is_reached::<P384, 8>();
+            stack_is_reached::<P521, 11>();
+            stack_of_one_is_reached::<P192, 4>();
+            stack_of_one_is_reached::<BrainpoolP256, 5>();
+            stack_of_one_is_reached::<BrainpoolP384, 8>();
+            stack_of_one_is_reached::<BrainpoolP512, 10>();
         }
     }
 }

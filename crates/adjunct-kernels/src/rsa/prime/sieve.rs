@@ -3,6 +3,9 @@
 //! Each of these is a product of two or three primes below 2^32. The number modulo it is found from the lowest digit on, as in Montgomery's
 //! reduction, times a power of two that does not matter: three multiplications of 32 bits for 32 numbers and a digit.
 
+// Arrays go side by side, by their number.
+#![allow(clippy::needless_range_loop)]
+
 /// Divisors worked on at once.
 const TOGETHER: usize = 32;
 /// Primes are taken up to here; beyond, a division more costs more than the tests it saves.

@@ -226,9 +226,9 @@ fn factors(mut e: u32) -> Result<Vec<u32>, Error> {
         if divisor > e / divisor {
             divisor = e;
         }
-        if e % divisor == 0 {
+        if e.is_multiple_of(divisor) {
             factors.push(divisor);
-            while e % divisor == 0 {
+            while e.is_multiple_of(divisor) {
                 e /= divisor;
             }
         }

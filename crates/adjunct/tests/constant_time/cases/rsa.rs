@@ -38,6 +38,28 @@ fn key(seed: u64) -> (Box<PrivateKey2048>, [u8; 256]) {
     (Box::new(PrivateKey2048::new(&n, &[1, 0, 1], &p, &q, &dp, &dq, &qinv).expect("a key")), n)
 }
 
+/// Eight candidates for primes or bases, limbs of 52 bits.
+type Eight = Vec<[u64; 20]>;
+
+/// Candidates, as random as all that is drawn, with their bases.
+fn candidates(seed: u64) -> (Eight, Eight, Vec<(*const u8, usize)>) {
+    let limbs = |seed: u64| -> [u64; 20] {
+        let bytes = bytes::<160>(seed);
+        let limb = |i: usize| u64::from_le_bytes(std::array::from_fn(|k| bytes[8 * i + k]));
+        std::array::from_fn(|i| limb(i) & ((1 << 52) - 1))
+    };
+    let candidate = |seed| {
+        let mut limbs = limbs(seed);
+        (limbs[0], limbs[19]) = (limbs[0] | 1, limbs[19] & ((1 << 36) - 1) | 3 << 34);
+        limbs
+    };
+    let all = |from: u64| (0..8).map(move |i| if seed < 2 { seed } else { seed + from + i });
+    let candidates: Vec<_> = all(1000).map(candidate).collect();
+    let bases: Vec<_> = all(2000).map(limbs).collect();
+    let secrets = vec![region(&candidates[..]), region(&bases[..])];
+    (candidates, bases, secrets)
+}
+
 /// Over five million instructions and over one, which take a minute: only where they are asked for by name (`-- RSA-2048`).
 pub fn cases() -> Vec<Case> {
     if std::env::args().len() < 2 {
@@ -80,24 +102,6 @@ pub fn cases() -> Vec<Case> {
                 unsafe { avx_ifma::evex::private(&mut jobs, &mut scratch, true) };
             }),
         }
-    };
-    // Candidates for primes, as random as all that is drawn.
-    let candidates = |seed: u64| {
-        let limbs = |seed: u64| -> [u64; 20] {
-            let bytes = bytes::<160>(seed);
-            let limb = |i: usize| u64::from_le_bytes(std::array::from_fn(|k| bytes[8 * i + k]));
-            std::array::from_fn(|i| limb(i) & ((1 << 52) - 1))
-        };
-        let candidate = |seed| {
-            let mut limbs = limbs(seed);
-            (limbs[0], limbs[19]) = (limbs[0] | 1, limbs[19] & ((1 << 36) - 1) | 3 << 34);
-            limbs
-        };
-        let all = |from: u64| (0..8).map(|i| if seed < 2 { seed } else { seed + from + i });
-        let candidates: Vec<_> = all(1000).map(candidate).collect();
-        let bases: Vec<_> = all(2000).map(limbs).collect();
-        let secrets = vec![region(&candidates[..]), region(&bases[..])];
-        (candidates, bases, secrets)
     };
     let primes = |seed| {
         let ((candidates, bases, secrets), mut scratch) = (candidates(seed), Box::new_uninit());

@@ -66,7 +66,7 @@ pub fn test<const P: usize>(candidates: &[[u64; P]], bases: &[[u64; P]], scratch
         };
         secret.modulus[w].m = all(&|place| trials[place].m);
         secret.modulus[w].fold = all(&|place| plain::fold(&trials[place].m));
-        let [k0] = gather(&from_fn(|lane| [montgomery::k0(trials[w * LANES + lane].m[0])]));
+        let [k0] = gather(&from_fn(|lane| [trials[w * LANES + lane].k0()]));
         secret.modulus[w].k0 = k0;
         secret.exponent[w] = all(&|place| trials[place].first_exponent());
         secret.sum[w].low = all(&|place| bases[of(place)]);

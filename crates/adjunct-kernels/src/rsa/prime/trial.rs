@@ -1,7 +1,7 @@
 //! What one candidate's test goes by, in plain integers; in time that depends on sizes only.
 
 use super::LAST;
-use crate::lanes::MASK;
+use crate::lanes::{MASK, montgomery};
 use crate::rsa::key::modulus_bits;
 use crate::rsa::plain;
 use std::hint::black_box;
@@ -34,6 +34,13 @@ impl<const P: usize> Trial<P> {
     /// The candidate less one without its lowest limb.
     pub fn first_exponent(&self) -> [u64; P] {
         std::array::from_fn(|i| self.m.get(i + 1).copied().unwrap_or(0))
+    }
+
+    /// -1 by the candidate modulo 2^52.
+    // Not inlined, where the loads of several would become a gather.
+    #[inline(never)]
+    pub fn k0(&self) -> u64 {
+        montgomery::k0(self.m[0])
     }
 
     /// A bit of the candidate less one, above the lowest; as 0 or 1.

@@ -59,11 +59,20 @@ fn expected(row: &str, bits: usize, direction: &str, machine: Machine) -> Vec<(C
     }
     let function = Function::from_name(row).unwrap_or_else(|| panic!("the catalogue has no {row}"));
     assert_eq!(function.info().kind == Kind::Cipher, !["crypt", "software"].contains(&direction), "{row}");
-    let here = direction != "software" && route::path(function, bits) == Path::Hardware;
+    let of_curves = matches!(function, Function::EcKeygen | Function::EcdsaSign);
+    let of_keys = matches!(function, Function::RsaKeygenMe | Function::RsaKeygenCrt);
+    // P-192 and three of Brainpool's curves, whose operations the lanes share where they share those on P-256.
+    let shared = of_curves
+        && matches!((direction, bits), ("crypt", 192) | ("software", 256 | 384 | 512))
+        && !function.batch_instructions(256).is_empty()
+        && cfg!(target_arch = "x86_64")
+        && route::path(function, 256) == Path::Hardware;
+    let here = shared || direction != "software" && route::path(function, bits) == Path::Hardware;
     let hardware = match machine {
         Machine::Whole => here,
         Machine::Plain => false,
-        Machine::Batches => here && !function.batch_instructions(bits).is_empty(),
+        // The candidates of an RSA key are a batch by themselves.
+        Machine::Batches => here && (shared || of_keys || !function.batch_instructions(bits).is_empty()),
     };
     vec![(Counter { row: function.row(bits), hardware, direction: usize::from(direction == "dec") }, 1)]
 }

@@ -17,7 +17,7 @@ use std::mem::MaybeUninit;
 /// Candidates tested at once.
 pub const CANDIDATES: usize = 2 * LANES;
 
-/// Working memory of [`test`]: too much for a small stack, so the caller keeps it. Wiped when the call ends.
+/// Working memory of [`test()`]: too much for a small stack, so the caller keeps it. Wiped when the call ends.
 #[repr(C)]
 pub struct Scratch<const P: usize, const D: usize> {
     secret: Secret<P, D>,

@@ -2,7 +2,7 @@
 //!
 //! A test is Miller and Rabin's (FIPS 186-5, B.3.1) with a base a candidate. A candidate is w, w - 1 is 2^a k with k odd. For i from 52
 //! down to 1 the base's power by (w - 1) >> i is made, whatever a is: the first by fixed windows, each other of the one before by a square
-//! and a product. What w passes by is looked for after each ([`Trial`]), and counts where the bits of w - 1 below i are zeros. The one
+//! and a product. What w passes by is looked for after each (`Trial`), and counts where the bits of w - 1 below i are zeros. The one
 //! candidate in 2^51 of which a is above 51 fails.
 //!
 //! A base is a random number below R, the constant of Montgomery's method, reduced: R is 2^10 times the candidate or more, so that none
@@ -32,7 +32,7 @@ pub const CANDIDATES: usize = 2 * LANES;
 /// Exponents are w - 1 without so many bits, a limb, at first.
 pub(super) const LAST: u32 = LIMB;
 
-/// Working memory of [`test`]: too much for a small stack, so the caller keeps it. Wiped when the call ends.
+/// Working memory of [`test()`]: too much for a small stack, so the caller keeps it. Wiped when the call ends.
 #[repr(C)]
 pub struct Scratch<const P: usize> {
     secret: Secret<P>,

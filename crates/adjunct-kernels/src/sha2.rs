@@ -141,7 +141,8 @@ macro_rules! rounds {
     }};
 }
 
-/// The same, which the compiler does not know to be the same: it reads the value again in the end, where it would keep a copy meanwhile.
+/// `value` as a reference of which the compiler does not know that it is the same one: so the compiler reads the value again in the end
+/// instead of keeping a copy meanwhile.
 #[inline(always)]
 pub(crate) fn again<T>(value: &T) -> &T {
     let mut at = std::ptr::from_ref(value);

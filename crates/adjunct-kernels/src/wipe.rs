@@ -33,7 +33,8 @@ pub(crate) fn depth(body: impl FnOnce()) -> usize {
     // SAFETY: below what the caller uses, within a test thread's stack; what is there belongs to nobody until something is called.
     WORDS.for_each(|word| unsafe { top.sub(word).write_volatile(MARK) });
     body();
-    // SAFETY: as above.
+    // SAFETY: these words, within the test thread's stack and below what the caller uses, have been written before `body`; nothing borrows
+    // them now.
     8 * WORDS.rev().find(|&word| unsafe { top.sub(word).read_volatile() } != MARK).unwrap_or(0)
 }
 

@@ -71,7 +71,7 @@ fn curve<C: Curve<N>, const N: usize>() {
     strike(31, C::BYTES, |out| {
         let jobs = keys.iter().zip(&peers[1..]).zip(out);
         let mut jobs: Vec<_> = jobs.map(|((private, peer), secret)| DeriveJob { private, peer, secret }).collect();
-        // SAFETY: as above.
+        // SAFETY: AVX-512 IFMA has been found at the beginning of this function.
         unsafe { nist::derive::<C, N>(&mut jobs) | 0x80 }
     });
     let digests: Vec<_> = (10..18).map(|i| scalar(i, C::BYTES)).collect();
@@ -80,7 +80,7 @@ fn curve<C: Curve<N>, const N: usize>() {
         let jobs = keys.iter().zip(&digests).zip(nonces.iter().zip(out));
         let mut jobs: Vec<_> =
             jobs.map(|((private, digest), (nonce, signature))| SignJob { private, digest, nonce, signature }).collect();
-        // SAFETY: as above.
+        // SAFETY: AVX-512 IFMA has been found at the beginning of this function.
         unsafe { nist::sign::<C, N>(&mut jobs) }
     });
 }

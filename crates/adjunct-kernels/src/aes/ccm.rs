@@ -154,7 +154,7 @@ fn run<const N: usize, const SEAL: bool>(keys: Keys<'_>, counter: u128, mac: &mu
         // SAFETY: a whole block lies at `at`.
         let input = unsafe { load(io.input().add(at)) };
         let output = _mm_xor_si128(input, stream);
-        // SAFETY: as above.
+        // SAFETY: a whole block lies at `at` of the output too, which is as long as the input.
         unsafe { store(io.output().add(at), output) };
         // As in the chained modes: `state` ends with the first key, or with last and first key for the blocks after.
         let plain = if SEAL { input } else { output };

@@ -260,7 +260,7 @@ pub fn crypt<W: Width, const N: usize, const ENCRYPT: bool>(
     let mut hash = unsafe { from_bytes(&message.hash) };
     let begun = (message.text % 16) as usize;
     if message.text == 0 && !message.aad.is_multiple_of(16) {
-        // SAFETY: as above.
+        // SAFETY: the public function that this is inlined into has AES-NI among its target features, as `from_bytes` needs.
         hash = absorb_block::<W>(table, hash, unsafe { from_bytes(&message.held) });
     }
     message.text += io.len() as u64;
@@ -270,7 +270,7 @@ pub fn crypt<W: Width, const N: usize, const ENCRYPT: bool>(
         let end = begun + head.len();
         bytes::<ENCRYPT>(message, begun, head);
         if end == 16 {
-            // SAFETY: as above.
+            // SAFETY: the public function that this is inlined into has AES-NI among its target features, as `from_bytes` needs.
             hash = absorb_block::<W>(table, hash, unsafe { from_bytes(&message.held) });
         }
         io = rest;
@@ -320,7 +320,8 @@ unsafe fn run<W: Width, const N: usize, const ENCRYPT: bool>(
     let group = WIDE * W::BYTES;
     let mut work = Work::<W, N> { k: schedule(keys), next: from(counter) };
     let (mut input, mut output, mut rest) = (io.input(), io.output(), io.len());
-    // SAFETY: see above.
+    // SAFETY: the caller gives buffers that can be read and written for `io.len()` bytes; `input` and `output` advance by what `rest`
+    // loses.
     unsafe {
         if rest >= group {
             // To begin with `Counters` takes as long as they save in some groups.
@@ -395,7 +396,8 @@ const fn every(number: i64) -> [i64; 8] {
 #[repr(C, align(64))]
 struct Aligned<T>(T);
 
-/// The same, of which the compiler does not know that: it would keep what lies there in registers that it has not.
+/// `place` as a reference of which the compiler does not know that it is the same one: so the compiler does not keep what lies there in
+/// registers, of which there are too few.
 #[inline(always)]
 fn anew<T>(place: &T) -> &T {
     let mut place: *const T = place;
@@ -489,7 +491,7 @@ impl<W: Width, const N: usize> Work<W, N> {
             None => self.counters(),
         };
         hasher.table = anew(hasher.table);
-        // SAFETY: see above.
+        // SAFETY: the caller gives eight vectors that can be read at `input` and at `hashed`, and written at `output`.
         unsafe {
             each!(15: N - 2, |r| {
                 each!(WIDE, |i| v[i] = v[i].enc(self.k[r + 1]));
@@ -524,7 +526,8 @@ impl<W: Width, const N: usize> Work<W, N> {
         let mut v = self.counters::<L>();
         let last = len - (L - 1) * W::BYTES;
         let mut data = [W::zero(); L];
-        // SAFETY: see above.
+        // SAFETY: the caller gives `len` bytes to read at `input` and to write at `output`; the last vector is read and written only as far
+        // as `len`.
         unsafe {
             each!(L, |i| {
                 let from = input.add(i * W::BYTES);

@@ -29,7 +29,8 @@ fn substituted(words: __m128i, mask: i32, constant: i32) -> __m128i {
     plus_substituted(words, mask, _mm_set1_epi32(constant))
 }
 
-/// The same plus anything: where that is known before the word is, one step less for those after it to wait for.
+/// The substituted word that `mask` picks plus `other`, in all four columns: where `other` is known before the word is, one step less for
+/// those after it to wait for.
 #[inline]
 #[target_feature(enable = "sse4.1,aes")]
 fn plus_substituted(words: __m128i, mask: i32, other: __m128i) -> __m128i {

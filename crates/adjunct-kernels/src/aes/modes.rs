@@ -97,7 +97,7 @@ unsafe fn few<W: Width, const N: usize, M: Mode<W, N>, const FROM: usize>(
     output: *mut u8,
     rest: usize,
 ) {
-    // SAFETY: see above.
+    // SAFETY: the caller gives `rest` bytes to read and to write, and they end in the last of the vectors that `part` is told.
     unsafe {
         match rest.div_ceil(W::BYTES) {
             0 => {}
@@ -123,7 +123,8 @@ unsafe fn part<W: Width, const N: usize, M: Mode<W, N>, const FROM: usize, const
 ) {
     let last = len - (L - 1) * W::BYTES;
     let mut v = [W::zero(); L];
-    // SAFETY: see above.
+    // SAFETY: the caller gives `len` bytes to read and to write, which end in the last vector; of fewer vectors than eight the last one is
+    // read and written only as far as `len`.
     unsafe {
         each!(L, |i| {
             let from = input.add(i * W::BYTES);

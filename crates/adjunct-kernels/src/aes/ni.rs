@@ -14,7 +14,7 @@ const LANES: usize = 8;
 #[inline]
 #[target_feature(enable = "sse4.1,aes")]
 pub(super) unsafe fn load(from: *const u8) -> __m128i {
-    // SAFETY: see above.
+    // SAFETY: the caller gives 16 bytes to read; the load needs no alignment.
     unsafe { _mm_loadu_si128(from.cast()) }
 }
 
@@ -25,7 +25,7 @@ pub(super) unsafe fn load(from: *const u8) -> __m128i {
 #[inline]
 #[target_feature(enable = "sse4.1,aes")]
 pub(super) unsafe fn store(to: *mut u8, block: __m128i) {
-    // SAFETY: see above.
+    // SAFETY: the caller gives 16 bytes to write; the store needs no alignment.
     unsafe { _mm_storeu_si128(to.cast(), block) }
 }
 
@@ -215,7 +215,7 @@ fn cfb_decrypt_n<const N: usize>(keys: Keys<'_>, iv: &mut [u8; 16], io: InOut<'_
         stream[1..].copy_from_slice(&cipher[..LANES - 1]);
         encrypt(&k, &mut stream);
         for i in 0..LANES {
-            // SAFETY: as above.
+            // SAFETY: LANES blocks lie at `at` of the output too, which is as long as the input.
             unsafe { store(io.output().add(at + 16 * i), _mm_xor_si128(cipher[i], stream[i])) };
         }
         chain = cipher[LANES - 1];
@@ -417,11 +417,12 @@ fn ctr_n<const N: usize>(keys: Keys<'_>, counter: &mut [u8; 16], io: InOut<'_>) 
     *counter = count.to_be_bytes();
 }
 
-/// Fewer than 16 bytes, zeros behind them. Where the callers' instructions include what it needs of them; so for the functions below.
+/// Fewer than 16 bytes, zeros behind them. Like the functions from here on that name no target features, it is for callers whose target
+/// features include SSE4.1 and AES-NI.
 #[inline(always)]
 pub(super) fn part(bytes: &[u8]) -> __m128i {
     let value = short::number(bytes);
-    // SAFETY: see above.
+    // SAFETY: the public function that this is inlined into has SSE2 among its target features: every x86-64 has it.
     unsafe { _mm_set_epi64x((value >> 64) as i64, value as i64) }
 }
 

@@ -131,10 +131,11 @@ impl<W: Width> Sum<W> {
     }
 }
 
-/// Where the callers' instructions include what 128 bits need of them; so for all functions below.
+/// A block with its bytes reversed. Like every always-inlined function of this module it is for callers whose target features include the
+/// instructions it uses.
 #[inline(always)]
 pub(super) fn reversed(block: __m128i) -> __m128i {
-    // SAFETY: see above.
+    // SAFETY: the public function that this is inlined into has SSSE3, which PSHUFB belongs to, among its target features.
     unsafe { _mm_shuffle_epi8(block, REVERSE) }
 }
 

@@ -102,7 +102,7 @@ macro_rules! instructions {
     ($($name:ident($($argument:ident),*) = $intrinsic:ident;)*) => {$(
         #[inline(always)]
         fn $name(self $(, $argument: Self)*) -> Self {
-            // SAFETY: see the module's first paragraph.
+            // SAFETY: the public function that this method is inlined into has this instruction among its target features.
             unsafe { $intrinsic(self $(, $argument)*) }
         }
     )*};
@@ -129,12 +129,12 @@ impl Width for __m512i {
 
     #[inline(always)]
     fn zero() -> Self {
-        // SAFETY: see the module's first paragraph; so for all below.
+        // SAFETY: the public function that this method is inlined into has this instruction among its target features.
         unsafe { _mm512_setzero_si512() }
     }
     #[inline(always)]
     fn broadcast(block: __m128i) -> Self {
-        // SAFETY: as above.
+        // SAFETY: the public function that this method is inlined into has this instruction among its target features.
         unsafe { _mm512_broadcast_i32x4(block) }
     }
     #[inline(always)]
@@ -170,27 +170,27 @@ impl Width for __m512i {
     }
     #[inline(always)]
     fn xor3(self, b: Self, c: Self) -> Self {
-        // SAFETY: as above.
+        // SAFETY: the public function that this method is inlined into has this instruction among its target features.
         unsafe { _mm512_ternarylogic_epi64::<0x96>(self, b, c) }
     }
     #[inline(always)]
     fn xor_and(self, b: Self, c: Self) -> Self {
-        // SAFETY: as above.
+        // SAFETY: the public function that this method is inlined into has this instruction among its target features.
         unsafe { _mm512_ternarylogic_epi64::<0x78>(self, b, c) }
     }
     #[inline(always)]
     fn delayed(self, before: Self) -> Self {
-        // SAFETY: as above.
+        // SAFETY: the public function that this method is inlined into has this instruction among its target features.
         unsafe { _mm512_alignr_epi64::<6>(self, before) }
     }
     #[inline(always)]
     fn reversed(self) -> Self {
-        // SAFETY: as above.
+        // SAFETY: the public function that this method is inlined into has these instructions among its target features.
         unsafe { _mm512_shuffle_epi8(self, Self::broadcast(REVERSE)) }
     }
     #[inline(always)]
     fn halves_exchanged(self) -> Self {
-        // SAFETY: as above.
+        // SAFETY: the public function that this method is inlined into has this instruction among its target features.
         unsafe { _mm512_shuffle_epi32::<0x4e>(self) }
     }
     #[inline(always)]
@@ -200,47 +200,47 @@ impl Width for __m512i {
     }
     #[inline(always)]
     fn up<const N: i32>(self) -> Self {
-        // SAFETY: as above.
+        // SAFETY: the public function that this method is inlined into has this instruction among its target features.
         unsafe { _mm512_bslli_epi128::<N>(self) }
     }
     #[inline(always)]
     fn down<const N: i32>(self) -> Self {
-        // SAFETY: as above.
+        // SAFETY: the public function that this method is inlined into has this instruction among its target features.
         unsafe { _mm512_bsrli_epi128::<N>(self) }
     }
     #[inline(always)]
     fn multiply<const HALVES: i32>(self, other: Self) -> Self {
-        // SAFETY: as above.
+        // SAFETY: the public function that this method is inlined into has this instruction among its target features.
         unsafe { _mm512_clmulepi64_epi128::<HALVES>(self, other) }
     }
     #[inline(always)]
     fn first(self) -> __m128i {
-        // SAFETY: as above.
+        // SAFETY: the public function that this method is inlined into has this instruction among its target features.
         unsafe { _mm512_castsi512_si128(self) }
     }
     #[inline(always)]
     fn from_first(block: __m128i) -> Self {
-        // SAFETY: as above.
+        // SAFETY: the public function that this method is inlined into has this instruction among its target features.
         unsafe { _mm512_zextsi128_si512(block) }
     }
     #[inline(always)]
     fn joined([a, b, c, d]: [__m128i; 4]) -> Self {
-        // SAFETY: as above.
+        // SAFETY: the public function that this method is inlined into has these instructions among its target features.
         unsafe { _mm512_inserti64x4::<1>(_mm512_castsi256_si512(_mm256_set_m128i(b, a)), _mm256_set_m128i(d, c)) }
     }
     #[inline(always)]
     fn keep(self, len: usize) -> Self {
-        // SAFETY: as above.
+        // SAFETY: the public function that this method is inlined into has this instruction among its target features.
         unsafe { _mm512_maskz_mov_epi64(((1u32 << (len / 8)) - 1) as u8, self) }
     }
     #[inline(always)]
     fn pin(vectors: &mut [Self; 8], more: [&mut Self; 3]) {
-        // SAFETY: as above.
+        // SAFETY: the public function that this method is inlined into has AVX-512F among its target features, as `pin_512` needs.
         unsafe { pin_512(vectors, more) }
     }
     #[inline(always)]
     fn folded(self) -> __m128i {
-        // SAFETY: as above.
+        // SAFETY: the public function that this method is inlined into has these instructions among its target features.
         unsafe {
             let low = _mm512_castsi512_si256(self);
             Width::folded(_mm256_xor_si256(low, _mm512_extracti64x4_epi64::<1>(self)))
@@ -269,12 +269,12 @@ impl Width for __m256i {
 
     #[inline(always)]
     fn zero() -> Self {
-        // SAFETY: as above.
+        // SAFETY: the public function that this method is inlined into has this instruction among its target features.
         unsafe { _mm256_setzero_si256() }
     }
     #[inline(always)]
     fn broadcast(block: __m128i) -> Self {
-        // SAFETY: as above.
+        // SAFETY: the public function that this method is inlined into has this instruction among its target features.
         unsafe { _mm256_broadcastsi128_si256(block) }
     }
     #[inline(always)]
@@ -319,17 +319,17 @@ impl Width for __m256i {
     }
     #[inline(always)]
     fn delayed(self, before: Self) -> Self {
-        // SAFETY: as above.
+        // SAFETY: the public function that this method is inlined into has this instruction among its target features.
         unsafe { _mm256_permute2x128_si256::<0x21>(before, self) }
     }
     #[inline(always)]
     fn reversed(self) -> Self {
-        // SAFETY: as above.
+        // SAFETY: the public function that this method is inlined into has these instructions among its target features.
         unsafe { _mm256_shuffle_epi8(self, Self::broadcast(REVERSE)) }
     }
     #[inline(always)]
     fn halves_exchanged(self) -> Self {
-        // SAFETY: as above.
+        // SAFETY: the public function that this method is inlined into has this instruction among its target features.
         unsafe { _mm256_shuffle_epi32::<0x4e>(self) }
     }
     #[inline(always)]
@@ -339,32 +339,32 @@ impl Width for __m256i {
     }
     #[inline(always)]
     fn up<const N: i32>(self) -> Self {
-        // SAFETY: as above.
+        // SAFETY: the public function that this method is inlined into has this instruction among its target features.
         unsafe { _mm256_bslli_epi128::<N>(self) }
     }
     #[inline(always)]
     fn down<const N: i32>(self) -> Self {
-        // SAFETY: as above.
+        // SAFETY: the public function that this method is inlined into has this instruction among its target features.
         unsafe { _mm256_bsrli_epi128::<N>(self) }
     }
     #[inline(always)]
     fn multiply<const HALVES: i32>(self, other: Self) -> Self {
-        // SAFETY: as above.
+        // SAFETY: the public function that this method is inlined into has this instruction among its target features.
         unsafe { _mm256_clmulepi64_epi128::<HALVES>(self, other) }
     }
     #[inline(always)]
     fn first(self) -> __m128i {
-        // SAFETY: as above.
+        // SAFETY: the public function that this method is inlined into has this instruction among its target features.
         unsafe { _mm256_castsi256_si128(self) }
     }
     #[inline(always)]
     fn from_first(block: __m128i) -> Self {
-        // SAFETY: as above.
+        // SAFETY: the public function that this method is inlined into has this instruction among its target features.
         unsafe { _mm256_zextsi128_si256(block) }
     }
     #[inline(always)]
     fn joined([_, _, c, d]: [__m128i; 4]) -> Self {
-        // SAFETY: as above.
+        // SAFETY: the public function that this method is inlined into has this instruction among its target features.
         unsafe { _mm256_set_m128i(d, c) }
     }
     #[inline(always)]
@@ -374,12 +374,12 @@ impl Width for __m256i {
     }
     #[inline(always)]
     fn pin(vectors: &mut [Self; 8], more: [&mut Self; 3]) {
-        // SAFETY: as above.
+        // SAFETY: the public function that this method is inlined into has AVX2 among its target features, as `pin_256` needs.
         unsafe { pin_256(vectors, more) }
     }
     #[inline(always)]
     fn folded(self) -> __m128i {
-        // SAFETY: as above.
+        // SAFETY: the public function that this method is inlined into has these instructions among its target features.
         unsafe { _mm_xor_si128(_mm256_castsi256_si128(self), _mm256_extracti128_si256::<1>(self)) }
     }
 }

@@ -88,7 +88,7 @@ pub fn xts<W: Width, const N: usize, const ENCRYPT: bool>(
     }
     drive(&mut mode, &k, &io);
     // The first tweak is now that of the last short run's first block.
-    // SAFETY: as above.
+    // SAFETY: the public function that this is inlined into has AES-NI among its target features, as `to_bytes` needs.
     let first = u128::from_le_bytes(unsafe { to_bytes(mode.tweaks[0].first()) });
     *tweak = shifted(first, io.len() % (WIDE * W::BYTES) / 16).to_le_bytes();
 }

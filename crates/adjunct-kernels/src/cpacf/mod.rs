@@ -162,10 +162,10 @@ impl<M: Machine> Assist<M> {
         }
     }
 
-    /// The same, where only condition code 0 is success.
+    /// Executes an instruction until its work is done, where only condition code 0 is success.
     ///
     /// # Safety
-    /// As for [`Assist::run`].
+    /// Parameter block and operands are as the function demands.
     unsafe fn run_to_end(&self, instruction: Instruction, registers: &mut Registers) -> Result<(), Refused> {
         // SAFETY: the caller's.
         match unsafe { self.run(instruction, registers) }? {

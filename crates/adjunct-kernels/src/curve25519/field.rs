@@ -74,7 +74,7 @@ impl Sum {
         Sum(constant(&BIAS))
     }
 
-    /// The same small number in all lanes.
+    /// A small number, the same in all lanes.
     #[inline]
     #[target_feature(enable = "avx512f,avx512ifma")]
     pub fn small(value: u64) -> Self {
@@ -137,7 +137,7 @@ impl Factor {
         ])
     }
 
-    /// The same elements as a sum.
+    /// The elements as a sum.
     #[inline]
     #[target_feature(enable = "avx512f,avx512ifma")]
     pub fn sum(&self) -> Sum {

@@ -82,14 +82,14 @@ fn stock_secret(private: &[u8; KEY], peer: &[u8; KEY]) -> Option<[u8; KEY]> {
 
 fn stock_x25519_public(private: &[u8; KEY]) -> [u8; KEY] {
     let mut public = [0; KEY];
-    // SAFETY: as above.
+    // SAFETY: the arrays have the lengths that the function takes.
     unsafe { lc::X25519_public_from_private(public.as_mut_ptr(), private.as_ptr()) };
     public
 }
 
 fn stock_public(seed: &[u8; KEY]) -> [u8; KEY] {
     let (mut public, mut private) = ([0; KEY], [0; 2 * KEY]);
-    // SAFETY: as above.
+    // SAFETY: the arrays have the lengths that the function takes.
     unsafe { lc::ED25519_keypair_from_seed(public.as_mut_ptr(), private.as_mut_ptr(), seed.as_ptr()) };
     public
 }

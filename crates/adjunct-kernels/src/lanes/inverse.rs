@@ -259,7 +259,7 @@ fn steps_of_each<const K: usize, const N: usize>(all: &mut [One<'_, N>; K]) -> [
     rows
 }
 
-/// The same on the lowest limbs of f and g.
+/// As [`steps`], of the lowest limbs of f and g of several numbers; the matrices by their rows.
 #[inline]
 fn steps_of_words<const K: usize>(zeta: &mut [i64; K], words: [[i64; 2]; K]) -> [[[i64; 2]; 2]; K] {
     const { assert!(2 * PACKED + LAST == STEPS as u32) };

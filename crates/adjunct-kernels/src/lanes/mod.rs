@@ -41,7 +41,7 @@ pub fn high(sum: Vector, a: Vector, b: Vector) -> Vector {
     _mm512_madd52hi_epu64(sum, a, b)
 }
 
-/// The same value in all lanes.
+/// `value` in all lanes.
 #[inline]
 #[target_feature(enable = "avx512f,avx512ifma")]
 pub fn same(value: u64) -> Vector {

@@ -53,7 +53,8 @@ fn times<const N: usize>(a: &[u64; N], by: u64, m: &[u64; N]) -> [u64; N] {
     out
 }
 
-/// Set ADJUNCT_WRITE_TABLES to write them anew, after a change of their layout.
+/// Checks the stored tables of a curve, that of the comb and the shared one. With ADJUNCT_WRITE_TABLES set, after a change of the layout,
+/// writes the tables instead.
 fn check<C: Curve<N>, const N: usize>(name: &str) {
     if !supported() {
         return;
@@ -73,7 +74,8 @@ fn check<C: Curve<N>, const N: usize>(name: &str) {
     }
 }
 
-/// The same of a curve that has no comb.
+/// Checks the stored shared table of a curve that has no comb. With ADJUNCT_WRITE_TABLES set, after a change of the layout, writes the
+/// table instead.
 fn check_shared<C: Curve<N>, const N: usize>(name: &str) {
     if !supported() {
         return;

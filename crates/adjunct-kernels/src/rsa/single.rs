@@ -80,7 +80,7 @@ pub fn private_single<const P: usize, const M: usize, const V: usize, const W: u
     good
 }
 
-/// The same without the check.
+/// `output` = `input`^d modulo n, without the check that [`private_single`] makes of the result.
 #[inline(never)]
 #[target_feature(enable = "avx512f,avx512ifma")]
 pub(super) fn power<const P: usize, const M: usize, const V: usize>(

@@ -17,7 +17,7 @@ fn has_ifma() -> bool {
 pub(super) struct Reference(*mut sys::RSA);
 // SAFETY: read only once made.
 unsafe impl Send for Reference {}
-// SAFETY: as above.
+// SAFETY: a key is only read once it is made, and AWS-LC locks what it caches in one.
 unsafe impl Sync for Reference {}
 
 impl Reference {
@@ -275,9 +275,9 @@ fn keys_that_do_not_fit_are_refused() {
 fn results_are_checked<const D: usize, const V: usize>(references: &[Reference]) {
     for reference in references.iter().take(3) {
         let [n, e, ..] = reference.numbers();
-        // SAFETY: the CPU has what it needs.
+        // SAFETY: the CPU has AVX-512 IFMA: the callers ask `has_ifma` first.
         let key = unsafe { CheckKey::<D, V>::new(&n, &e) }.unwrap();
-        // SAFETY: as above.
+        // SAFETY: the CPU has AVX-512 IFMA: the callers ask `has_ifma` first.
         let is_right = |input: &[u8], output: &[u8]| unsafe { key.is_right(input, output) };
         let zero = vec![0; n.len()];
         let (mut one, mut most) = (zero.clone(), n.clone());
@@ -299,7 +299,7 @@ fn results_are_checked<const D: usize, const V: usize>(references: &[Reference])
         let mut even = n.clone();
         even[n.len() - 1] ^= 1;
         for (n, e) in [(&even[..], &e[..]), (&n[1..], &e[..]), (&n[..], &[1][..]), (&n[..], &[4]), (&n[..], &[1; 9])] {
-            // SAFETY: as above.
+            // SAFETY: the CPU has AVX-512 IFMA: the callers ask `has_ifma` first.
             assert!(unsafe { CheckKey::<D, V>::new(n, e) }.is_none());
         }
     }
@@ -326,7 +326,7 @@ fn singly<const P: usize, const M: usize, const V: usize, const W: usize>(refere
         .collect();
     let run = |at: usize, check: usize, input: &[u8], length: usize| {
         let mut output = vec![0xAA; length];
-        // SAFETY: as above.
+        // SAFETY: the CPU has AVX-512 IFMA: the callers ask `has_ifma` first.
         let good = unsafe { private_single::<P, M, V, W>(&keys[at].0, &keys[check].1, input, &mut output) };
         (good, output)
     };
@@ -371,7 +371,7 @@ fn singly<const P: usize, const M: usize, const V: usize, const W: usize>(refere
     // A power of the table that no window names does no harm.
     assert!(struck > 10 && caught * 10 > struck * 9, "{caught} of {struck}");
     let (mut output, (key, check)) = (vec![0; length], &keys[0]);
-    // SAFETY: as above.
+    // SAFETY: the CPU has AVX-512 IFMA: the callers ask `has_ifma` first.
     let stack = crate::wipe::depth(|| unsafe {
         single::power::<P, M, V>(key, &asked, &mut output);
         check.is_right(&asked, &output);

@@ -143,8 +143,8 @@ fn store(state: &mut [u64; 8], abef: __m256i, cdgh: __m256i) {
     }
 }
 
-/// The same kernel on a model of the instructions, as Intel's manual (volume 2, VSHA512MSG1, VSHA512MSG2, VSHA512RNDS2) defines them word
-/// by word: for CPUs that lack them, the tests run this.
+/// The kernel of this module on a model of the instructions, as Intel's manual (volume 2, VSHA512MSG1, VSHA512MSG2, VSHA512RNDS2) defines
+/// them word by word: for CPUs that lack them, the tests run this.
 #[cfg(test)]
 pub(super) mod modelled {
     use super::*;
@@ -165,7 +165,7 @@ pub(super) mod modelled {
         }
 
         fn vector(words: [u64; 4]) -> __m256i {
-            // SAFETY: see above.
+            // SAFETY: a vector and four words are 32 bytes, and any bytes are a vector.
             unsafe { std::mem::transmute(words) }
         }
 

@@ -56,7 +56,7 @@ fn agrees_with_the_standard(compress: Compress, finish: Finish) {
             let last = usize::from(used >= 112);
             end[last][112..].copy_from_slice(&bits.to_be_bytes());
             end[..=last].iter().for_each(|block| compress_one_plainly(&mut expected, block));
-            // SAFETY: see above.
+            // SAFETY: the caller has asked the CPU for the instructions of `finish`.
             unsafe { finish(&mut state, &blocks[0], used, bits) };
             assert_eq!(state, expected, "{used}");
         }
@@ -84,9 +84,9 @@ fn avx2_gives_what_the_standard_says() {
     }
     agrees_with_the_standard(avx2::compress, avx2::finish);
     agrees_with_the_standard(
-        // SAFETY: just asked.
+        // SAFETY: AVX2, BMI1 and BMI2 have just been found.
         |state, blocks| unsafe { Kernel::Avx2.compress(state, blocks) },
-        // SAFETY: as above.
+        // SAFETY: AVX2, BMI1 and BMI2 have just been found.
         |state, block, used, bits| unsafe { Kernel::Avx2.finish(state, block, used, bits) },
     );
 }

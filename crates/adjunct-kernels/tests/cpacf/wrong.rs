@@ -24,7 +24,8 @@ impl Machine for Broken {
         let code = (before.function & 0x7f) as u8;
         let place = match instruction {
             Instruction::Prno if code == 114 => {
-                // SAFETY: what the instruction has written; always the same bytes.
+                // SAFETY: the caller of `execute` gives `source_length` bytes to write at the second operand; bytes that are always the
+                // same replace them.
                 unsafe { before.source.cast_mut().write_bytes(7, before.source_length) };
                 return condition;
             }

@@ -319,7 +319,8 @@ macro_rules! kernel {
                 for (sum, m) in sum.iter_mut().zip(m) {
                     let t = (&raw mut *sum).cast::<Vector>();
                     for k in whole..N {
-                        // SAFETY: as above.
+                        // SAFETY: `sum` has 2N columns and ROWS more. `k` and `at` are below N: `add` ends within the 2N columns, and
+                        // `chain`, of one factor, touches columns `k` to `k` + 4.
                         unsafe {
                             let [q, ..] = chain(t.add(k), m, 1);
                             for at in ROWS..N {

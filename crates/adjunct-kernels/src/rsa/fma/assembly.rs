@@ -95,7 +95,7 @@ macro_rules! step_of_four {
     };
 }
 
-/// The same by the turn's phase, which says where the columns are.
+/// Step $at of four rows by the turn's phase, which says in which registers the columns are.
 macro_rules! four {
     (0 $at:literal $age:ident $a3:expr, $x:expr, $y:expr) => {
         step_of_four!($at $age $a3, [3 4 5 6] [7 8 9 10] $x, $y)

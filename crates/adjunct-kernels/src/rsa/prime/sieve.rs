@@ -125,7 +125,8 @@ pub fn wide(number: &[u8]) -> bool {
     any_divides(number)
 }
 
-/// The same with AVX2.
+/// Whether an odd prime below 10000 divides a big-endian number above 0 whose length is a multiple of four bytes, with AVX2. In time that
+/// depends on the first of them.
 #[target_feature(enable = "avx2")]
 pub fn narrow(number: &[u8]) -> bool {
     any_divides(number)

@@ -181,7 +181,7 @@ fn trial_division_finds_every_small_factor() {
             && is_x86_feature_detected!("avx512bw")
             && is_x86_feature_detected!("avx512vl")
         {
-            // SAFETY: as above.
+            // SAFETY: the CPU has AVX-512 DQ, BW and VL, which have just been asked for.
             assert_eq!(unsafe { sieve::wide(number) }, expected, "{number:x?}");
         }
         expected

@@ -185,7 +185,7 @@ impl Model {
     unsafe fn cipher(&self, instruction: Instruction, code: u8, decrypt: bool, r: &mut Registers) -> u8 {
         let size = block_length(code);
         let keyed = matches!(instruction, Instruction::Km | Instruction::Kmctr);
-        // SAFETY: see `execute`.
+        // SAFETY: the caller is `execute`, whose own caller gives a parameter block and operands as the function demands.
         unsafe {
             let key = field(r, if keyed { 0 } else { size }, key_length(code)).to_vec();
             let chain = field(r, 0, size);
@@ -241,7 +241,7 @@ impl Model {
 
     unsafe fn xts(&self, code: u8, decrypt: bool, r: &mut Registers) -> u8 {
         let length = if code == 50 { 16 } else { 32 };
-        // SAFETY: see `execute`.
+        // SAFETY: the caller is `execute`, whose own caller gives a parameter block and operands as the function demands.
         unsafe {
             let (key, parameter) = (field(r, 0, length).to_vec(), field(r, length, 16));
             self.each(r, 16, |block| {
@@ -255,7 +255,7 @@ impl Model {
 
     unsafe fn xts_parameter(&self, code: u8, r: &mut Registers) -> u8 {
         let length = if code == 50 { 16 } else { 32 };
-        // SAFETY: see `execute`.
+        // SAFETY: the caller is `execute`, whose own caller gives a parameter block and operands as the function demands.
         unsafe {
             let (key, tweak) = (field(r, 0, length), field(r, length, 16));
             let number = u128::from_be_bytes(field(r, length + 16, 16).try_into().expect("a block"));
@@ -270,7 +270,7 @@ impl Model {
 
     unsafe fn cmac_last(&self, code: u8, r: &mut Registers) -> u8 {
         let size = block_length(code);
-        // SAFETY: see `execute`.
+        // SAFETY: the caller is `execute`, whose own caller gives a parameter block and operands as the function demands.
         unsafe {
             let bits = field(r, 0, 8);
             assert!(bits[1..].iter().all(|&b| b == 0) && bits[0] % 8 == 0 && bits[0] as usize <= size * 8);
@@ -300,7 +300,7 @@ impl Model {
     }
 
     unsafe fn ghash(&self, r: &mut Registers) -> u8 {
-        // SAFETY: see `execute`.
+        // SAFETY: the caller is `execute`, whose own caller gives a parameter block and operands as the function demands.
         unsafe {
             let (hash, subkey) = (field(r, 0, 16), field(r, 16, 16));
             self.each(r, 16, |block| {
@@ -313,7 +313,7 @@ impl Model {
     unsafe fn gcm(&self, code: u8, decrypt: bool, r: &mut Registers) -> u8 {
         let (last_text, last_aad, supplied) =
             (r.function & 0x100 != 0, r.function & 0x200 != 0, r.function & 0x400 != 0);
-        // SAFETY: see `execute`.
+        // SAFETY: the caller is `execute`, whose own caller gives a parameter block and operands as the function demands.
         unsafe {
             let (counter, tag, subkey) = (field(r, 12, 4), field(r, 16, 16), field(r, 32, 16));
             let (first, key) = (field(r, 64, 16).to_vec(), field(r, 80, key_length(code)).to_vec());
@@ -373,7 +373,7 @@ impl Model {
     }
 
     unsafe fn absorb(&self, code: u8, r: &mut Registers) -> u8 {
-        // SAFETY: see `execute`.
+        // SAFETY: the caller is `execute`, whose own caller gives a parameter block and operands as the function demands.
         unsafe {
             let state = field(r, 0, hash::state_length(code));
             self.each(r, hash::block_length(code), |block| hash::compress(code, state, block))
@@ -382,7 +382,7 @@ impl Model {
 
     unsafe fn last(&self, code: u8, r: &mut Registers) -> u8 {
         let block = hash::block_length(code);
-        // SAFETY: see `execute`.
+        // SAFETY: the caller is `execute`, whose own caller gives a parameter block and operands as the function demands.
         unsafe {
             let state = field(r, 0, hash::state_length(code));
             let more = r.function & 0x100 != 0;
@@ -431,7 +431,7 @@ impl Model {
         if REFUSING.get() {
             return 2;
         }
-        // SAFETY: see `execute`.
+        // SAFETY: the caller is `execute`, whose own caller gives a parameter block and operands as the function demands.
         unsafe {
             // The first execution leaves its state in the block, the second goes on from there.
             let page = field(r, 0, 4096);
@@ -464,7 +464,7 @@ impl Model {
     }
 
     unsafe fn drbg(&self, r: &mut Registers) -> u8 {
-        // SAFETY: see `execute`.
+        // SAFETY: the caller is `execute`, whose own caller gives a parameter block and operands as the function demands.
         unsafe {
             let out = std::slice::from_raw_parts_mut(r.destination, r.destination_length);
             hash::drbg_generate(field(r, 0, 240), out);

@@ -78,13 +78,13 @@ mod welch {
     fn cycles(run: &mut dyn FnMut()) -> f64 {
         // CPUID waits for all before it; LFENCE keeps the clock from being read early.
         std::hint::black_box(__cpuid(0));
-        // SAFETY: present on every x86-64.
+        // SAFETY: LFENCE and RDTSC are present on every x86-64.
         let begin = unsafe {
             _mm_lfence();
             _rdtsc()
         };
         run();
-        // SAFETY: as above.
+        // SAFETY: LFENCE and RDTSC are present on every x86-64.
         let end = unsafe {
             _mm_lfence();
             _rdtsc()

@@ -243,7 +243,8 @@ mod tests {
             // SAFETY: the child sleeps, and ends.
             let child = unsafe { libc::fork() };
             if child == 0 {
-                // SAFETY: as above; open descriptors are told by fcntl.
+                // SAFETY: the child calls functions that are safe after a fork (fcntl, sleep, _exit), and ends; fcntl tells whether the
+                // descriptor is open.
                 unsafe {
                     let closed = libc::fcntl(number, libc::F_GETFD) < 0;
                     libc::sleep(if closed { 30 } else { 0 });

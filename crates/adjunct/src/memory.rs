@@ -61,7 +61,7 @@ struct Counted<T> {
 
 // SAFETY: as for Arc: any thread may share the value, and may be the one that drops it.
 unsafe impl<T: Send + Sync> Send for Shared<T> {}
-// SAFETY: as above.
+// SAFETY: as for Arc: any thread may share the value, and may be the one that drops it; so T has to be Send and Sync.
 unsafe impl<T: Send + Sync> Sync for Shared<T> {}
 
 impl<T> Shared<T> {

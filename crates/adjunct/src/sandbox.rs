@@ -33,7 +33,7 @@ fn has_libseccomp() -> bool {
         };
         let file = name.to_bytes().rsplit(|&b| b == b'/').next().unwrap_or_default();
         if file.starts_with(b"libseccomp.so") {
-            // SAFETY: the flag below.
+            // SAFETY: the caller of dl_iterate_phdr gave a pointer to its flag, which lives as long as the call.
             unsafe { *found.cast::<bool>() = true };
         }
         0

@@ -97,7 +97,7 @@ pub struct Entry<T: 'static> {
 
 // SAFETY: as for Arc: any thread may share the value, and may be the one that drops it.
 unsafe impl<T: Send + Sync> Send for Entry<T> {}
-// SAFETY: as above.
+// SAFETY: as for Arc: any thread may share the value, and may be the one that drops it; so T has to be Send and Sync.
 unsafe impl<T: Send + Sync> Sync for Entry<T> {}
 
 thread_local! {
@@ -283,7 +283,7 @@ pub struct Watch<T: 'static> {
 
 // SAFETY: it gives no way to the value.
 unsafe impl<T> Send for Watch<T> {}
-// SAFETY: as above.
+// SAFETY: a watch gives no way to the value; it only reads the atomic word of a place that is never freed.
 unsafe impl<T> Sync for Watch<T> {}
 
 impl<T> Watch<T> {

@@ -62,10 +62,10 @@ impl Stack {
 
     fn run(&self, mut body: &mut dyn FnMut()) {
         unsafe extern "C" fn call(body: *mut c_void) {
-            // SAFETY: the pointer is the one below, alive until the switch returns. A panic could not cross the switch.
+            // SAFETY: the pointer is that to `body` of the call to `switch`, alive until it returns. A panic could not cross the switch.
             let _ = catch_unwind(AssertUnwindSafe(|| unsafe { (*body.cast::<&mut dyn FnMut()>())() }));
         }
-        // SAFETY: the end of the mapping is aligned to a page, and `run` above has the stack to itself.
+        // SAFETY: the end of the mapping is aligned to a page, and the module's `run`, which calls this, has the stack to itself.
         unsafe { switch(self.base.cast::<u8>().add(SIZE), call, (&raw mut body).cast()) };
     }
 }

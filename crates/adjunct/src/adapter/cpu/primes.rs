@@ -58,18 +58,18 @@ fn of<const P: usize, const D: usize>(
     match lanes {
         RsaLanes::Ifma => {
             let mut scratch: Box<MaybeUninit<prime::Scratch<P>>> = room()?;
-            // SAFETY: the CPU has these lanes.
+            // SAFETY: `rsa_lanes` has found AVX-512 IFMA.
             search.run(prime::CANDIDATES, &mut |all, bases| unsafe { prime::test(all, bases, &mut scratch) }, tell)
         }
         RsaLanes::AvxIfma => {
             let mut scratch: Box<MaybeUninit<avx_ifma::PrimeScratch<P>>> = room()?;
-            // SAFETY: as above.
+            // SAFETY: `rsa_lanes` has found AVX-IFMA, and `pair` AVX2.
             let mut test = |all: &[_], bases: &[_]| unsafe { avx_ifma::vex::test(all, bases, &mut scratch) };
             search.run(avx_ifma::CANDIDATES, &mut test, tell)
         }
         RsaLanes::Fma => {
             let mut scratch: Box<MaybeUninit<fma::prime::Scratch<P, D>>> = room()?;
-            // SAFETY: as above.
+            // SAFETY: `rsa_lanes` has found AVX2 and FMA.
             let mut test = |all: &[_], bases: &[_]| unsafe { fma::prime::test(all, bases, &mut scratch) };
             search.run(fma::prime::CANDIDATES, &mut test, tell)
         }

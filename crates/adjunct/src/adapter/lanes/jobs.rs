@@ -38,7 +38,7 @@ struct Waiting {
 
 // SAFETY: the job is sent; the room is touched by who has changed the state to TAKEN, and by the ticket's owner when it is done.
 unsafe impl Send for Waiting {}
-// SAFETY: as above.
+// SAFETY: the state is atomic; the room is touched by who has changed the state to TAKEN, and by the ticket's owner when the job is done.
 unsafe impl Sync for Waiting {}
 
 impl Waiting {

@@ -78,7 +78,7 @@ lanes! {
         // SAFETY: lanes run only where the engine has found the instructions.
         |jobs| unsafe { nist::nonces::<nist::P384, _>(jobs) };
     P521 [Queue::P521Sign, Queue::P521Derive, Queue::P521Keygen], [4, 3, 4],
-        // SAFETY: as above.
+        // SAFETY: lanes run only where the engine has found the instructions.
         |jobs| unsafe { nist::nonces::<nist::P521, _>(jobs) };
 }
 

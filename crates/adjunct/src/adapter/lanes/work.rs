@@ -64,7 +64,8 @@ impl Work {
     /// # Safety
     /// At each of the places, at most [`LANES`], stands a job of this kind that is the caller's alone.
     pub(super) unsafe fn run(&self, places: &[*mut u8], lanes: bool, still: &dyn Fn() -> bool) -> Option<Done> {
-        // SAFETY: as above.
+        // SAFETY: the caller gives at most LANES places, each with a job of this kind that is the caller's alone; `run` belongs to this
+        // kind.
         unsafe { (self.run)(places, lanes, still) }
     }
 
@@ -73,7 +74,7 @@ impl Work {
     /// # Safety
     /// There stands a job of this kind that is the caller's alone.
     pub(super) unsafe fn wipe(&self, place: *mut u8) {
-        // SAFETY: as above.
+        // SAFETY: the caller gives a place with a job of this kind, which is `size` bytes long and the caller's alone.
         unsafe { zero(place, self.size) };
     }
 }

@@ -44,7 +44,7 @@ pub(super) struct Bn(*mut sys::BIGNUM);
 
 // SAFETY: nothing of a number belongs to a thread, and what is shared is only read.
 unsafe impl Send for Bn {}
-// SAFETY: as above.
+// SAFETY: nothing of a number belongs to a thread, and one that is shared is only read.
 unsafe impl Sync for Bn {}
 
 impl Drop for Bn {
@@ -236,7 +236,7 @@ pub(super) struct Modulus {
 
 // SAFETY: only read once it is made.
 unsafe impl Send for Modulus {}
-// SAFETY: as above.
+// SAFETY: a modulus is only read once it is made, so threads may share it.
 unsafe impl Sync for Modulus {}
 
 impl Drop for Modulus {
@@ -256,7 +256,7 @@ impl Modulus {
 
     /// A public modulus.
     pub(super) fn public(m: Bn, ctx: &Ctx) -> Result<Modulus, Error> {
-        // SAFETY: as above.
+        // SAFETY: a live number, and a context of this thread's.
         let montgomery = unsafe { sys::BN_MONT_CTX_new_for_modulus(m.0, ctx.0) };
         Modulus::of(m, montgomery)
     }
@@ -281,7 +281,7 @@ impl Modulus {
     /// The same with an exponent that is public.
     pub(super) fn public_power(&self, base: &Bn, exponent: &Bn, ctx: &Ctx) -> Result<Bn, Error> {
         let power = Bn::new(&[])?;
-        // SAFETY: as above.
+        // SAFETY: live numbers, the modulus's constants, and a context of this thread's.
         let done = unsafe { sys::BN_mod_exp_mont(power.0, base.0, exponent.0, self.m.0, ctx.0, self.montgomery) };
         check(done, "exponentiation").map(|()| power)
     }
@@ -305,7 +305,7 @@ impl Modulus {
     /// `a * R` modulo the modulus.
     pub(super) fn encode(&self, a: &Bn, ctx: &Ctx) -> Result<Bn, Error> {
         let encoded = Bn::new(&[])?;
-        // SAFETY: as above.
+        // SAFETY: live numbers, the modulus's constants, and a context of this thread's.
         let done = unsafe { sys::BN_to_montgomery(encoded.0, a.0, self.montgomery, ctx.0) };
         check(done, "multiplication").map(|()| encoded)
     }

@@ -23,7 +23,8 @@ mod words {
     });
 
     fn library() -> &'static [AtomicU32; WORDS - 1] {
-        // SAFETY: filled by CRYPTO_library_init, which is idempotent. The library reads the words at each dispatch, without caching.
+        // SAFETY: CRYPTO_library_init, which is idempotent, fills the words; they are atomic. The library reads them at each dispatch,
+        // without caching.
         unsafe {
             aws_lc_sys::CRYPTO_library_init();
             &CAPABILITIES
@@ -62,7 +63,7 @@ mod words {
     /// Clears bits of the word; there is only word 0.
     pub fn clear(word: usize, bits: u32) {
         debug_assert_eq!(word, 0);
-        // SAFETY: as above.
+        // SAFETY: CRYPTO_library_init, which is idempotent, fills the word; it is atomic.
         unsafe {
             aws_lc_sys::CRYPTO_library_init();
             CAPABILITIES.fetch_and(!bits, Ordering::Relaxed);

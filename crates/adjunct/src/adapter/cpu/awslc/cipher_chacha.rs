@@ -186,10 +186,10 @@ impl ChaCha20 {
     fn fill(&mut self, blocks: usize) {
         #[cfg(target_arch = "x86_64")]
         if let (4, Some((four, _))) = (blocks, self.stream.split_first_chunk_mut()) {
-            // SAFETY: AVX-512 is in force, as it is below.
+            // SAFETY: only where AVX-512 is in force are more blocks than one asked for (`wide` in `make`).
             return unsafe { chacha::four(&self.key, self.counter, four) };
         } else if blocks == 8 {
-            // SAFETY: see above.
+            // SAFETY: only where AVX-512 is in force are more blocks than one asked for (`wide` in `make`).
             return unsafe { chacha::eight(&self.key, self.counter, &mut self.stream) };
         }
         #[cfg(target_arch = "x86_64")]
@@ -300,7 +300,7 @@ impl ChaCha20Poly1305 {
             }
             self.cipher.apply(part);
             if encrypt {
-                // SAFETY: as above; the output has just been written.
+                // SAFETY: the output has that length and has just been written; nothing writes it while it is read.
                 self.poly.update(unsafe { std::slice::from_raw_parts(output, len) });
             }
             io = rest;

@@ -93,7 +93,7 @@ fn within(before: u64, more: usize, most: u64) -> bool {
 #[inline]
 unsafe fn extend(key: &AesKey, table: &mut Table, bytes: usize) {
     if !table.has(bytes / 16) {
-        // SAFETY: see above.
+        // SAFETY: the caller has the instructions of the key's level in force, which are those of the kernel that `wide!` chooses.
         unsafe { wide!(key, gcm_extend(table, bytes / 16)) };
     }
 }
@@ -317,7 +317,7 @@ impl Gcm {
             Engine::Assist(here, gcm) => {
                 gcm.text_length() == 0 && within(gcm.aad_length(), data.len(), MOST[1]) && gcm.aad(here, data).is_ok()
             }
-            // SAFETY: as above.
+            // SAFETY: the context has GCM128_CONTEXT's layout and a key; pointer and length describe the slice.
             Engine::Library { ctx, .. } => unsafe { private::CRYPTO_gcm128_aad(ctx, data.as_ptr(), data.len()) == 1 },
             Engine::None => false,
         };
@@ -439,7 +439,8 @@ impl Gcm {
 }
 
 /// # Safety
-/// As for AWS-LC's functions.
+/// The context has the key set, `key` is the schedule of that key, and the buffers have the length given; `hardware` is set only where AES
+/// instructions are in force.
 unsafe fn library(
     ctx: &mut GcmContext,
     key: *const lc::AES_KEY,
@@ -448,7 +449,8 @@ unsafe fn library(
     io: InOut<'_>,
 ) -> bool {
     let (input, output, len) = (io.input(), io.output(), io.len());
-    // SAFETY: see above.
+    // SAFETY: the caller gives a context with its key set, the schedule of that key, and buffers of the length given; `hardware` is set
+    // only where AWS-LC's AES instructions are in force.
     let done = unsafe {
         #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
         if hardware {

@@ -151,7 +151,7 @@ pub fn last(key: &[u8], subkey: &Block, first: &Block, aad: u64, text: u64, hash
         let mut aes = AesKey::default();
         aes.set_encrypt(key)?;
         if aes.vector() {
-            // SAFETY: as above.
+            // SAFETY: VPCLMULQDQ is in force, and with it PCLMULQDQ.
             unsafe { gcm_once::last(aes.keys(), subkey, first, lengths, hash) };
             return Ok(());
         }

@@ -62,16 +62,17 @@ macro_rules! methods {
                 xof: $xof,
                 length: size_of::<$state>(),
                 init: |$c| {
-                    // SAFETY: the state is of this method's type. So for the next two, whose pointers are from slices.
+                    // SAFETY: the caller gives a state of this method's type, which may be uninitialised.
                     unsafe { $init };
                 },
                 update: |$c, $data, $length| {
-                    // SAFETY: as above.
+                    // SAFETY: the caller gives an initialised state of this method's type, and the pointer and length of a slice.
                     unsafe { $update };
                 },
                 finish: |$c, $out, $length| {
                     let _ = $length;
-                    // SAFETY: as above.
+                    // SAFETY: the caller gives an initialised state of this method's type, and the pointer of a slice that has room for the
+                    // result.
                     unsafe { $finish };
                 },
             };
@@ -245,7 +246,8 @@ impl<const ROOM: usize> Digest<ROOM> {
     #[inline]
     pub fn clone_into_place(&self, place: &mut MaybeUninit<Self>) {
         let raw = place.as_mut_ptr();
-        // SAFETY: as in `new_in_place`; the methods' states are plain data without pointers.
+        // SAFETY: the method is written and the part of the state in use is copied; the methods' states are plain data without pointers, so
+        // the copy is a state.
         unsafe {
             (&raw mut (*raw).method).write(self.method);
             let to = (&raw mut (*raw).state).cast::<u8>();

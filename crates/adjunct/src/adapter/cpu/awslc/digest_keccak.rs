@@ -33,7 +33,7 @@ pub(super) unsafe fn update(context: *mut c_void, data: *const u8, length: usize
         }
         return;
     }
-    // SAFETY: see above.
+    // SAFETY: the caller gives what the function of AWS-LC asks for: an initialised context and `length` bytes at `data`.
     unsafe { private::SHA3_Update(context, data, length) };
 }
 
@@ -45,10 +45,11 @@ pub(super) unsafe fn update(context: *mut c_void, data: *const u8, length: usize
 pub(super) unsafe fn update_xof(context: *mut c_void, data: *const u8, length: usize) {
     #[cfg(target_arch = "x86_64")]
     if wide() {
-        // SAFETY: see above.
+        // SAFETY: the caller gives an initialised context from which no output has been taken, and `length` bytes at `data`; `update` takes
+        // the same.
         return unsafe { update(context, data, length) };
     }
-    // SAFETY: see above.
+    // SAFETY: the caller gives what the function of AWS-LC asks for: an initialised context and `length` bytes at `data`.
     unsafe { private::SHAKE_Absorb(context, data, length) };
 }
 
@@ -68,7 +69,7 @@ pub(super) unsafe fn finish(out: *mut u8, context: *mut c_void) {
         }
         return;
     }
-    // SAFETY: see above.
+    // SAFETY: the caller gives what the function of AWS-LC asks for: an initialised context and room for its digest at `out`.
     unsafe { private::SHA3_Final(out, context) };
 }
 
@@ -86,7 +87,7 @@ pub(super) unsafe fn squeeze(out: *mut u8, context: *mut c_void, length: usize) 
         }
         return;
     }
-    // SAFETY: see above.
+    // SAFETY: the caller gives what the function of AWS-LC asks for: an initialised context and room for `length` bytes at `out`.
     unsafe { private::SHAKE_Squeeze(out, context, length) };
 }
 
@@ -104,13 +105,13 @@ unsafe fn take(context: &mut Keccak, mut data: &[u8]) {
         if context.buf_load < block {
             return;
         }
-        // SAFETY: see above.
+        // SAFETY: the CPU has AVX-512, as this function's callers have found by `wide`.
         unsafe { absorb(&mut context.state, &context.buf[..block], block) };
         data = later;
     }
     let (whole, rest) = data.split_at(data.len() - data.len() % block);
     if !whole.is_empty() {
-        // SAFETY: see above.
+        // SAFETY: the CPU has AVX-512, as this function's callers have found by `wide`.
         unsafe { absorb(&mut context.state, whole, block) };
     }
     context.buf[..rest.len()].copy_from_slice(rest);
@@ -128,7 +129,7 @@ unsafe fn pad(context: &mut Keccak) {
     last[begun..].fill(0);
     last[begun] = context.pad;
     last[block - 1] |= 0x80;
-    // SAFETY: see above.
+    // SAFETY: the CPU has AVX-512, as this function's callers have found by `wide`.
     unsafe { absorb(&mut context.state, last, block) };
     context.buf_load = 0;
 }
@@ -140,7 +141,7 @@ unsafe fn pad(context: &mut Keccak) {
 #[cfg(target_arch = "x86_64")]
 unsafe fn stream(context: &mut Keccak, mut out: &mut [u8]) {
     if context.phase != SQUEEZING {
-        // SAFETY: see above.
+        // SAFETY: the CPU has AVX-512, as this function's callers have found by `wide`.
         unsafe { pad(context) };
         context.phase = SQUEEZING;
     }
@@ -152,7 +153,7 @@ unsafe fn stream(context: &mut Keccak, mut out: &mut [u8]) {
         if later.is_empty() {
             return;
         }
-        // SAFETY: see above.
+        // SAFETY: the CPU has AVX-512, as this function's callers have found by `wide`.
         unsafe { permute(&mut context.state) };
         context.buf_load = 0;
         out = later;

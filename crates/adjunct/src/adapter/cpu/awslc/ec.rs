@@ -47,7 +47,7 @@ struct Inner {
 
 // SAFETY: the library only reads a key that is made.
 unsafe impl Send for Inner {}
-// SAFETY: as above.
+// SAFETY: a key is only read by the library once it is made, and `WriteOnce` lets one thread write each part.
 unsafe impl Sync for Inner {}
 
 impl std::fmt::Debug for Key {

@@ -139,7 +139,7 @@ pub fn ed25519_verify(public: &[u8; KEY], message: &[u8], signature: &[u8; SIGNA
     {
         return (good, Outcome::Instructions);
     }
-    // SAFETY: as above.
+    // SAFETY: pointer and length describe the message, the arrays have the lengths the function takes.
     let good = unsafe { lc::ED25519_verify(message.as_ptr(), message.len(), signature.as_ptr(), public.as_ptr()) == 1 };
     (good, Outcome::Library)
 }

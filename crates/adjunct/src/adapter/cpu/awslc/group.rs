@@ -68,7 +68,7 @@ struct Shared(*const lc::EC_GROUP);
 
 // SAFETY: a finished group is only read.
 unsafe impl Send for Shared {}
-// SAFETY: as above.
+// SAFETY: a group is only read once it is made, so threads may share it.
 unsafe impl Sync for Shared {}
 
 /// secp192r1 (SEC 2, 2.2.2).

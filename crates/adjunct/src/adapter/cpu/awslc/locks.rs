@@ -163,7 +163,8 @@ mod wrap {
     /// The memory of a `pthread_rwlock_t`, initialised as that, which only these functions use.
     unsafe fn at<'a>(place: *mut c_void) -> &'a Lock {
         const { assert!(size_of::<Lock>() <= size_of::<libc::pthread_rwlock_t>()) };
-        // SAFETY: see above; zeros are an open lock.
+        // SAFETY: the caller gives memory of an initialised `pthread_rwlock_t` that only these functions use: it is large enough, and zeros
+        // are an open lock.
         unsafe { &*place.cast::<Lock>() }
     }
 

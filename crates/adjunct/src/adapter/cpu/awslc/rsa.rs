@@ -103,7 +103,7 @@ impl Clone for Key {
 
 // SAFETY: AWS-LC locks what it caches in a key; everything else is read only.
 unsafe impl Send for Key {}
-// SAFETY: as above.
+// SAFETY: AWS-LC locks what it caches in a key; everything else is only read, so threads may share a key.
 unsafe impl Sync for Key {}
 
 impl Drop for Key {

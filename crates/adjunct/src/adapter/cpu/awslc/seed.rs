@@ -37,7 +37,7 @@ struct Page(*mut Generator);
 
 // SAFETY: only who has LOCK uses what is there.
 unsafe impl Send for Page {}
-// SAFETY: as above.
+// SAFETY: threads share only the pointer; who has LOCK is the only one that uses what is there.
 unsafe impl Sync for Page {}
 
 static LOCK: Lock = Lock::new();

@@ -65,7 +65,7 @@ fn set(index: usize, value: *mut c_void, destructor: Destructor) -> bool {
         }
     }
     kept.store(destructor as *mut c_void, Release);
-    // SAFETY: this thread's table; the index was looked at above.
+    // SAFETY: the table is this thread's alone, and `index` is below VALUES: `DESTRUCTORS` has it.
     unsafe { (*table)[index] = value };
     true
 }

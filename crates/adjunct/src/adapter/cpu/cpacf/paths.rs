@@ -99,17 +99,17 @@ fn aes_in_every_mode_and_any_pieces() {
                     unsafe { lc::AES_cfb128_encrypt(i, o, 700, &forth, v, n, enc) }
                 });
                 check("CFB", &|iv, used, io| ours.cfb(encrypt, iv, used, io), expected);
-                // SAFETY: as above.
+                // SAFETY: the buffers of 700 bytes, the IV of 16 and the schedule are as long as the function takes.
                 let expected = library(&|i, o, v, n| unsafe { lc::AES_cfb8_encrypt(i, o, 700, &forth, v, n, enc) });
                 check("CFB-8", &|iv, _, io| ours.cfb8(encrypt, iv, io), expected);
-                // SAFETY: as above.
+                // SAFETY: the buffers of 700 bytes, the IV of 16 and the schedule are as long as the function takes.
                 let expected = library(&|i, o, v, n| unsafe { lc::AES_ofb128_encrypt(i, o, 700, &forth, v, n) });
                 check("OFB", &|iv, used, io| ours.ofb(iv, used, io), expected);
             }
             let (mut a, mut b, mut v, mut w, mut num) = (text.clone(), vec![0; 700], iv, iv, 0);
             ours.cfb1(encrypt, &mut v, 700 * 8, InOut::in_place(&mut a));
             let (i, o) = (text.as_ptr(), b.as_mut_ptr());
-            // SAFETY: as above.
+            // SAFETY: 5600 bits are the 700 bytes of the buffers; the IV and the schedule are as long as the function takes.
             unsafe { lc::AES_cfb1_encrypt(i, o, 5600, &forth, w.as_mut_ptr(), &raw mut num, i32::from(encrypt)) };
             assert_eq!((a, v), (b, w), "CFB-1 {length} {encrypt}");
         }
@@ -306,15 +306,15 @@ fn digests_of_every_method() {
         let expected = run(3000);
         assert!([1, 63, 136, 1000].into_iter().all(|piece| run(piece) == expected), "{method:?}");
         let md = match method.name {
-            // SAFETY: immutable statics.
+            // SAFETY: the function gives a pointer to an immutable static.
             "SHA1" => unsafe { lc::EVP_sha1() },
-            // SAFETY: as above.
+            // SAFETY: the function gives a pointer to an immutable static.
             "SHA2-224" => unsafe { lc::EVP_sha224() },
-            // SAFETY: as above.
+            // SAFETY: the function gives a pointer to an immutable static.
             "SHA2-256" => unsafe { lc::EVP_sha256() },
-            // SAFETY: as above.
+            // SAFETY: the function gives a pointer to an immutable static.
             "SHA3-256" => unsafe { lc::EVP_sha3_256() },
-            // SAFETY: as above.
+            // SAFETY: the function gives a pointer to an immutable static.
             "SHA3-512" => unsafe { lc::EVP_sha3_512() },
             _ => continue,
         };
@@ -361,7 +361,7 @@ fn curves_sign_verify_and_agree() {
             assert_eq!(good, 1, "{group:?}");
             let mut theirs = vec![0; 2 * length];
             let (r, s) = theirs.split_at_mut(length);
-            // SAFETY: as above.
+            // SAFETY: the digest and both halves of the buffer have the lengths given; the signature is made and freed here.
             unsafe {
                 let made = lc::ECDSA_do_sign(digest.as_ptr(), digest.len(), ours.raw_for_tests());
                 lc::BN_bn2bin_padded(r.as_mut_ptr(), length, lc::ECDSA_SIG_get0_r(made));

@@ -53,7 +53,7 @@ pub(super) unsafe fn update(context: *mut c_void, data: *const u8, length: usize
         }
         return;
     }
-    // SAFETY: see above.
+    // SAFETY: the caller gives what the library asks for: an initialised context of SHA-224 or SHA-256, and `length` bytes at `data`.
     unsafe { aws_lc_sys::SHA256_Update(context.cast(), data.cast(), length) };
 }
 
@@ -77,7 +77,8 @@ pub(super) unsafe fn finish(out: *mut u8, context: *mut c_void) {
         }
         return;
     }
-    // SAFETY: see above; the function is the same for both.
+    // SAFETY: the caller gives what the library asks for: an initialised context, and room for its result at `out`. `SHA256_Final` serves
+    // SHA-224 too.
     unsafe { aws_lc_sys::SHA256_Final(out, context.cast()) };
 }
 

@@ -59,7 +59,7 @@ pub(super) unsafe fn update(context: *mut c_void, data: *const u8, length: usize
         }
         return;
     }
-    // SAFETY: see above.
+    // SAFETY: the caller gives what the library asks for: an initialised context of the SHA-512 family, and `length` bytes at `data`.
     unsafe { aws_lc_sys::SHA512_Update(context.cast(), data.cast(), length) };
 }
 
@@ -88,7 +88,8 @@ pub(super) unsafe fn finish(out: *mut u8, context: *mut c_void) {
         }
         return;
     }
-    // SAFETY: see above; the function is the same for the whole family.
+    // SAFETY: the caller gives what the library asks for: an initialised context, and room for its result at `out`. `SHA512_Final` serves
+    // the whole family.
     unsafe { aws_lc_sys::SHA512_Final(out, context.cast()) };
 }
 

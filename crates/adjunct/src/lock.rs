@@ -52,7 +52,7 @@ impl<T> Lock<T> {
         }
     }
 
-    /// The same, for a lock that nobody only tries and that nothing is noted beside: leaving it is then a plain store.
+    /// As [`Lock::hold`], for a lock that nobody only tries and that nothing is noted beside: leaving the lock is then a plain store.
     pub fn hold_unnoted<R>(&self, body: impl FnOnce(&mut T, Taken) -> R) -> R {
         let generation = generation();
         loop {

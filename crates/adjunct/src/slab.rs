@@ -408,7 +408,7 @@ mod tests {
         assert_eq!(&*again.clone(), "one");
         drop(again);
         assert!(SLAB.get(number).is_none());
-        // The same place, another number.
+        // The next value has the place of the last one, and another number.
         let next = SLAB.insert("two".to_owned()).unwrap();
         assert_eq!((next.number().place(), next.number() == number), (number.place(), false));
         assert!(SLAB.get(number).is_none());

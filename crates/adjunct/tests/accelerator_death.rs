@@ -254,7 +254,7 @@ mod parts {
                 FINISHED.fetch_add(1, SeqCst);
             }
         }
-        // The same thread goes on to use the engine.
+        // This thread goes on to use the engine.
         for i in 0..100 {
             run::<A>(Job::new(i));
         }

@@ -18,7 +18,7 @@ fn in_parts(method: &'static digest::Method, message: &[u8], part: usize) -> Vec
     out
 }
 
-/// The same by the library alone, which knows nothing of CPACF.
+/// The digest by the library alone, which knows nothing of CPACF.
 fn by_library(method: &'static digest::Method, message: &[u8]) -> Vec<u8> {
     use aws_lc_sys as lc;
     let mut out = vec![0; method.size];

@@ -125,7 +125,7 @@ impl Class {
         excess.iter().map(|feature| format!("-{}", feature.name())).collect::<Vec<_>>().join(",")
     }
 
-    /// The same for OpenSSL's code: a variable of its own, and the value; nothing where nothing is taken away.
+    /// The mask for OpenSSL's code: the name of its variable, and the value; nothing where nothing is taken away.
     pub fn stock_mask(&self, excess: &[Feature]) -> Option<(&'static str, String)> {
         if excess.is_empty() {
             return None;

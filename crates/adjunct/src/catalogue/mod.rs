@@ -60,7 +60,7 @@ pub struct Info {
     pub sizes: &'static [u16],
     /// On x86-64, all of these together make it hardware; empty: no dedicated instruction there.
     pub x86: &'static [Feature],
-    /// The same on arm64.
+    /// On arm64, all of these together make it hardware; empty: no dedicated instruction there.
     pub arm: &'static [Feature],
     /// The instructions of CPACF on s390x that it takes, empty where there are none. They have functions by algorithm and key
     /// size, which are asked for besides.
@@ -93,7 +93,7 @@ macro_rules! catalogue {
             software: Software::$sw, z: $z,
         }),*];
 
-        // The same lengths at compile time, to lay out the counters.
+        // The numbers of key sizes at compile time, to lay out the counters.
         const SIZE_COUNTS: &[usize] = &[$({ let sizes: &[u16] = $sizes; sizes.len() }),*];
     };
 }
@@ -201,7 +201,8 @@ impl Function {
         self.row_of(bits).0
     }
 
-    /// The same, and whether keys of `bits` have that row to themselves.
+    /// The counter row of an operation with a key of `bits`, as [`Function::row`] gives it, and whether keys of `bits` have that row to
+    /// themselves.
     #[inline]
     pub fn row_of(self, bits: usize) -> (Row, bool) {
         let sizes = self.info().sizes;

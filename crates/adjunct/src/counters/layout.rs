@@ -128,7 +128,7 @@ impl Block {
         bump(&self.words[event.word(queue)], 1);
     }
 
-    /// The same in a block that many threads write.
+    /// Counts what the accelerator did in a block that many threads write.
     pub(super) fn note_shared(&self, queue: Queue, event: Event) {
         self.words[event.word(queue)].fetch_add(1, Relaxed);
     }

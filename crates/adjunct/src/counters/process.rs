@@ -30,7 +30,8 @@ const PATIENCE: u16 = 4096;
 /// Slots owned from which on a comer looks for dead owners, and from which on it also looks for reused pids.
 const CROWDED: usize = SLOTS / 16;
 const FULL: usize = SLOTS / 2;
-/// The same where a slot is one user's for good: those of the dead are wanted back before the next user takes new ones.
+/// Slots owned from which on a comer looks for dead owners where a slot is one user's for good: those of the dead are wanted back before
+/// the next user takes new ones.
 const CROWDED_BY_USERS: usize = 8;
 /// Owners a comer asks for at most, and start times it looks up at most: loading the module must stay quick.
 const ASKED: usize = 256;
@@ -180,7 +181,8 @@ pub(super) fn count_slowly(thread: &Thread, place: Place, direction: Direction, 
     }
 }
 
-/// The same for the accelerator.
+/// Notes an event of the accelerator where the quick way does not lead: the thread's first count, the first after a fork, no slot, no
+/// counters.
 #[cold]
 #[inline(never)]
 pub(super) fn note_slowly(thread: &Thread, queue: Queue, event: Event) {

@@ -52,7 +52,8 @@ impl Slot {
         self.counted.since(&earlier.counted)
     }
 
-    /// The same where there was no such slot before: its first owner has counted all of it, if the use count says that it is the first.
+    /// All that is counted there, where there was no such slot before: its first owner has counted it. `None` where the use count does not
+    /// say that the owner is the first.
     pub fn since_nothing(&self) -> Option<Snapshot> {
         (self.place.number > 0 && self.owner.follows(Owner::from_word(0))).then(|| self.counted.clone())
     }

@@ -138,7 +138,7 @@ impl Snapshot {
         self.fallbacks[function as usize * Reason::ALL.len() + reason as usize]
     }
 
-    /// The same, to fill in.
+    /// What of `function` ran in software for `reason`, to fill in.
     pub fn fallbacks_mut(&mut self, function: Function, reason: Reason) -> &mut Cell {
         &mut self.fallbacks[function as usize * Reason::ALL.len() + reason as usize]
     }
@@ -148,7 +148,7 @@ impl Snapshot {
         self.lanes[queue as usize]
     }
 
-    /// The same, to fill in.
+    /// What the accelerator did with the operations of a queue, to fill in.
     pub fn lanes_mut(&mut self, queue: Queue) -> &mut Lanes {
         &mut self.lanes[queue as usize]
     }

@@ -323,7 +323,7 @@ impl Key {
         Ok(key)
     }
 
-    /// The same public key alone.
+    /// The public key of this key alone.
     ///
     /// # Errors
     /// [`Error::Memory`]; [`Error::Failed`] where memory runs out.

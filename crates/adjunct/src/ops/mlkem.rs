@@ -86,7 +86,7 @@ impl Key {
         Ok(Key { set, public: copied(public)?, private: Some(Held::Clear(copy)) })
     }
 
-    /// The same public key alone.
+    /// The public key of this key alone.
     ///
     /// # Errors
     /// [`Error::Memory`].
@@ -131,7 +131,7 @@ impl Key {
         self.encapsulate_of(None, out)
     }
 
-    /// The same of random bytes that are given: for known answers.
+    /// As [`Key::encapsulate`], of the random bytes that are given, if there are any: for known answers.
     ///
     /// # Errors
     /// As for [`Key::encapsulate`].

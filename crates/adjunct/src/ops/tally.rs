@@ -29,18 +29,18 @@ impl Tally {
         Tally::at(path, function, row)
     }
 
-    /// The same operation, handed to OpenSSL's default provider.
+    /// The tally of an operation that is handed to OpenSSL's default provider.
     pub fn delegated(function: Function, bits: usize) -> Tally {
         Tally::on(Path::Software(Reason::Delegated), function, bits)
     }
 
-    /// The same operation with a parameter that no instructions and no batches take, though they take others of its size.
+    /// The tally of an operation with a parameter that no instructions and no batches take, though they take others of its size.
     pub(super) fn of_parameter(function: Function, bits: usize) -> Tally {
         Tally::on(Path::Software(Reason::Parameter), function, bits)
     }
 
-    /// The same for an operation that the batches of its function do not take (a nonce that is given, a long message): alone or
-    /// not, it is software.
+    /// The tally of an operation that the batches of its function do not take (a nonce that is given, a long message): alone or not, it is
+    /// software.
     #[must_use]
     pub(super) fn out_of_batches(self) -> Tally {
         match self.path {

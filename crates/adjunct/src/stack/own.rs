@@ -102,7 +102,7 @@ unsafe extern "C" fn switch(top: *mut u8, function: unsafe extern "C" fn(*mut c_
     )
 }
 
-/// As above.
+/// Calls `function(argument)` on the stack that ends at `top`. A frame pointer leads unwinders back to the caller's stack.
 #[cfg(target_arch = "aarch64")]
 #[unsafe(naked)]
 unsafe extern "C" fn switch(top: *mut u8, function: unsafe extern "C" fn(*mut c_void), argument: *mut c_void) {

@@ -47,7 +47,7 @@ pub enum Finding {
     Same,
     /// The path of control differs.
     Branch,
-    /// The same instruction touches another address.
+    /// An instruction touches another address than the recorded one did.
     Memory,
     /// An instruction whose addresses come from a vector.
     Gather,

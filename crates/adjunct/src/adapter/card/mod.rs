@@ -88,8 +88,8 @@ static CLIENT: OnceLock<Option<Client>> = OnceLock::new();
 static ALWAYS: AtomicBool = AtomicBool::new(false);
 /// Milliseconds of the clock before which nobody is asked.
 static NOT_BEFORE: AtomicU64 = AtomicU64::new(0);
-/// The same of one whose connection was refused, or that had three times in a row no reply in time and a connection that was not accepted:
-/// it does not ask again before, whatever it prefers.
+/// Milliseconds of the clock before which a process does not ask, whatever it prefers, that got no connection: the connection was refused,
+/// or three times in a row no reply came in time and a connection was not accepted.
 static NOT_CONNECTED_BEFORE: AtomicU64 = AtomicU64::new(0);
 /// How long it did not ask after the last reply that did not come in time.
 static LATE: AtomicU64 = AtomicU64::new(0);

@@ -21,7 +21,7 @@ const REPLY: [u8; 4] = *b"ADJR";
 const VERSION: u16 = 2;
 /// RSA with the Chinese remainder theorem (RFC 8017, 5.1.2), with a clear key.
 const RSA_CRT: u16 = 1;
-/// The same, with the key of a place.
+/// RSA with the Chinese remainder theorem (RFC 8017, 5.1.2), with the key of a place.
 const RSA_CRT_AGAIN: u16 = 2;
 /// A connection's places for keys.
 pub const PLACES: usize = 4;

@@ -78,7 +78,7 @@ impl Curve {
         }
     }
 
-    /// The same curve among all there are.
+    /// The [`Group`] of this curve, one of all the curves there are.
     pub const fn group(self) -> Group {
         match self {
             Curve::P256 => Group::P256,
@@ -251,7 +251,7 @@ impl Group {
         }
     }
 
-    /// The same curve where it is one that has instructions or lanes.
+    /// The [`Curve`] of this group, where it is P-256, P-384 or P-521.
     pub const fn curve(self) -> Option<Curve> {
         match self {
             Group::P256 => Some(Curve::P256),

@@ -157,7 +157,7 @@ pub(super) enum State {
     Free = 0,
     /// To be taken; its owner sleeps, or is about to arrive, or to sleep.
     Waits,
-    /// The same, and its owner was called to lead: it is among those awake. Called is who has the slot by then: the call may have been for
+    /// To be taken; its owner was called to lead, and is among those awake. Called is who has the slot by then: the call may have been for
     /// an earlier owner, and is as good for the one that is about to arrive.
     Called,
     /// A leader does the job.
@@ -198,7 +198,7 @@ mod tests {
         },
         /// Has waited for too long.
         Insists,
-        /// The same, and somebody has taken its job.
+        /// Has waited for too long, and somebody has taken its job.
         GivesUp,
         /// Called, and has taken the call back from its slot.
         IsCalled,

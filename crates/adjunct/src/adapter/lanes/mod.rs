@@ -130,7 +130,8 @@ pub fn configure(place: &'static str, value: &str) {
     }
 }
 
-/// The same of a setting in a file that many programs read: it switches nothing on in those that have a filter of system calls.
+/// Takes the value of a setting in a file that many programs read, `on`, `always` or `off`; any other costs one warning and counts for
+/// nothing. It switches nothing on in programs that have a filter of system calls.
 pub fn configure_for_all(place: &'static str, value: &str) {
     parsed(place, value).into_iter().for_each(raise);
 }
@@ -297,7 +298,7 @@ mod tests {
         or_skipped(super::for_curves(), "this CPU has no AVX-512 IFMA, or it is masked")
     }
 
-    /// The same of lanes for RSA.
+    /// Whether there are lanes for RSA here; where there are none, says that a test is skipped.
     #[cfg(target_arch = "x86_64")]
     pub(super) fn for_rsa() -> bool {
         or_skipped(super::available(), "this CPU has neither AVX-512 IFMA nor AVX2 and FMA, or they are masked")

@@ -167,7 +167,7 @@ impl Private {
         job
     }
 
-    /// The same, but where all of a batch are such ones, lanes do not check their outputs.
+    /// This request as one whose output lanes need not check: they do not where all of a batch are such ones.
     pub fn unchecked(self) -> Private {
         Private { unchecked: true, ..self }
     }

@@ -189,7 +189,7 @@ impl<M: Mode> Counted<M> {
 }
 
 impl<M: Shared> Counted<M> {
-    /// The same mode and key for a message of one's own, while others may be under way.
+    /// A handle of this mode and key for a message of one's own, while other messages may be under way.
     #[inline]
     pub fn lend(&self) -> Counted<Lent<'_, M>> {
         Counted { mode: Lent(Some(&self.mode)), tally: self.tally }

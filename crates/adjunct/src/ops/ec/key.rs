@@ -68,7 +68,7 @@ impl Key {
         Ok(Key::of(cpu::Key::new(group.into(), public, private)?))
     }
 
-    /// The same public key alone.
+    /// The public key of this key alone.
     ///
     /// # Errors
     /// [`Error::InvalidKey`] where there is none; [`Error::Failed`] and [`Error::Memory`] where memory runs out.
@@ -148,8 +148,8 @@ impl Key {
         Ok(())
     }
 
-    /// The same with a nonce that is given, big-endian in [`Group::field_len`] bytes: for known answers. Two digests signed
-    /// with one nonce give the private key away.
+    /// Signs a digest as [`Key::sign_pair`] does, with a nonce that is given, big-endian in [`Group::field_len`] bytes: for known answers.
+    /// Two digests signed with one nonce give the private key away.
     ///
     /// # Errors
     /// As for [`Key::sign_pair`]; and [`Error::InvalidKey`] for a nonce that is zero or not below the order.

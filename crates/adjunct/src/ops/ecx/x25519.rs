@@ -36,7 +36,7 @@ pub fn shared_secret(private: &Private<KEY>, peer: &[u8; KEY]) -> Option<Zeroizi
     secret
 }
 
-/// The same as a part of another operation, which counts nothing.
+/// As [`shared_secret`], but as a part of another operation, which counts nothing.
 pub fn shared_secret_within(private: &Private<KEY>, peer: &[u8; KEY]) -> Option<Zeroizing<[u8; KEY]>> {
     lanes::x25519(private.clear(), peer).0
 }

@@ -394,7 +394,7 @@ fn twice(value: u128) -> u128 {
     value << 1 ^ ((value as i128 >> 127) as u128 & 0x87)
 }
 
-/// The same of a block of either length.
+/// Multiplies a block of 8 or 16 bytes by x in the field of SP 800-38B, 5.3.
 fn double(block: &[u8; 16], length: usize) -> [u8; 16] {
     if length == 16 {
         return twice(u128::from_be_bytes(*block)).to_be_bytes();

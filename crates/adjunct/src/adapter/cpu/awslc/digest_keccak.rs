@@ -37,7 +37,7 @@ pub(super) unsafe fn update(context: *mut c_void, data: *const u8, length: usize
     unsafe { private::SHA3_Update(context, data, length) };
 }
 
-/// The same for an extendable-output function.
+/// Takes in data for an extendable-output function.
 ///
 /// # Safety
 /// As for `SHAKE_Absorb`; no output has been taken.

@@ -226,7 +226,7 @@ impl Key {
         KEYS.get(number).map(Key)
     }
 
-    /// The same public key alone.
+    /// The public key of this key alone.
     ///
     /// # Errors
     /// [`Error::InvalidKey`] where there is none; [`Error::Failed`] and [`Error::Memory`] where memory runs out.
@@ -339,8 +339,8 @@ impl Key {
         self.halves(signature, out)
     }
 
-    /// The same with a nonce that is given, big-endian in [`Group::field_len`] bytes: for known answers. Two digests signed
-    /// with one nonce give the private key away.
+    /// Signs a digest as [`Key::sign`] does, with a nonce that is given, big-endian in [`Group::field_len`] bytes: for known answers. Two
+    /// digests signed with one nonce give the private key away.
     ///
     /// # Errors
     /// As for [`Key::sign`]; and [`Error::InvalidKey`] for a nonce that is zero or not below the order.

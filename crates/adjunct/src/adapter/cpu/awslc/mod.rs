@@ -94,7 +94,7 @@ pub fn random(out: &mut [u8]) {
     random_alone(out);
 }
 
-/// The same with nothing mixed in: for what is drawn within another operation.
+/// Fills `out` from the library's generator, with nothing mixed in: for what is drawn within another operation.
 pub(crate) fn random_alone(out: &mut [u8]) {
     // SAFETY: the pointer and length describe `out`.
     unsafe { aws_lc_sys::RAND_bytes(out.as_mut_ptr(), out.len()) };

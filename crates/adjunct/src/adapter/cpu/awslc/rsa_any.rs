@@ -116,7 +116,8 @@ pub fn generate(bits: usize, e: &[u8]) -> Result<(Generated, Outcome), Error> {
     Err(Error::Failed("RSA key generation"))
 }
 
-/// The same in lanes (`primes.rs`) but for the trial, and what these are; `None` where there are none for such keys. `e` is one that [`Key::generates`] takes.
+/// Generates a key as [`generate`] does, but with primes found in lanes (`primes.rs`) and without a trial; also says what the lanes are.
+/// `None` where there are no lanes for such keys. `e` is one that [`Key::generates`] takes.
 pub(super) fn in_lanes(
     bits: usize,
     e: &[u8],

@@ -37,7 +37,7 @@ pub struct CrtKey {
 enum Way {
     /// AWS-LC's RSA, blinded.
     Key(Key),
-    /// The same arithmetic by its parts, for what AWS-LC's RSA does not take.
+    /// The arithmetic of RSA by its parts, for what AWS-LC's RSA does not take.
     Parts(Box<Parts>),
 }
 

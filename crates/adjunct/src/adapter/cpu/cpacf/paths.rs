@@ -422,7 +422,7 @@ fn what_an_instruction_refuses_is_done_and_counted_in_software() {
         let outcome = model::refusing(|| ours.sign(&[7; 32], &mut signature)).expect("a signature");
         software(Function::EcdsaSign, bits, outcome);
         assert_eq!(ours.verify(&[7; 32], &signature), Ok((true, Outcome::Instructions)));
-        // The same by way of the lanes, as operations ask for it.
+        // A key pair, a signature and a shared secret by way of the lanes, as operations ask for them.
         let (key, outcome) = model::refusing(|| nist::generate(nist_curve)).expect("a key");
         software(Function::EcKeygen, bits, outcome);
         let mut made = vec![0; 2 * nist_curve.field_len()];

@@ -283,7 +283,7 @@ impl<const ROOM: usize> Digest<ROOM> {
             self.resume(chain, whole)?;
         } else {
             self.reset();
-            // SAFETY: as in `save`.
+            // SAFETY: a method without a family is MD5, of whose type its state is; `reset` has filled it.
             let md5 = unsafe { &mut *self.state.as_mut_ptr().cast::<Md5>() };
             md5.state.iter_mut().zip(chain.as_chunks().0).for_each(|(word, b)| *word = u32::from_le_bytes(*b));
             md5.bits = [(whole << 3) as u32, (whole >> 29) as u32];

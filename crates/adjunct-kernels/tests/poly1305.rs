@@ -85,13 +85,15 @@ fn ways() -> Vec<(&'static str, Update)> {
     let mut ways: Vec<(&str, Update)> = vec![("in words", |poly, data| poly.update(data))];
     let ifma = is_x86_feature_detected!("avx512f") && is_x86_feature_detected!("avx512ifma");
     if is_x86_feature_detected!("avx2") {
-        // SAFETY: the CPU has the instructions. So for the next two.
+        // SAFETY: the CPU has AVX2.
         ways.push(("with AVX2", |poly, data| unsafe { poly.update_avx2(data) }));
     }
     if ifma {
+        // SAFETY: the CPU has AVX-512 IFMA.
         ways.push(("with IFMA", |poly, data| unsafe { poly.update_wide(data) }));
     }
     if ifma && is_x86_feature_detected!("avx2") {
+        // SAFETY: the CPU has AVX-512 IFMA and AVX2.
         ways.push(("in turn", |poly, data| unsafe {
             if data.len() % 2 == 0 { poly.update_wide(data) } else { poly.update_avx2(data) }
         }));

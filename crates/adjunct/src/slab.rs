@@ -326,7 +326,7 @@ fn memory<T>(places: usize) -> Result<*mut Place<T>, Error> {
 /// For so many places, of which none was used.
 unsafe fn forget<T>(memory: *mut Place<T>, places: usize) {
     if let Ok(layout) = std::alloc::Layout::array::<Place<T>>(places) {
-        // SAFETY: as the caller says.
+        // SAFETY: the caller gives memory that `memory` gave for so many places, so by this layout.
         unsafe { std::alloc::dealloc(memory.cast(), layout) };
     }
 }

@@ -54,7 +54,7 @@ unsafe extern "C" fn __wrap__dl_find_object(pc: *const c_void, found: *mut Found
         eh_frame: at(frames.p_vaddr),
         reserved: [0; 7],
     };
-    // SAFETY: the caller's.
+    // SAFETY: the caller gives a `found` that can be written to.
     unsafe { found.write(answer) };
     0
 }

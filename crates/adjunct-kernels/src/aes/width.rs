@@ -139,17 +139,17 @@ impl Width for __m512i {
     }
     #[inline(always)]
     unsafe fn load(from: *const u8) -> Self {
-        // SAFETY: the caller's.
+        // SAFETY: the caller gives 64 bytes to read; the load needs no alignment.
         unsafe { _mm512_loadu_si512(from.cast()) }
     }
     #[inline(always)]
     unsafe fn store(self, to: *mut u8) {
-        // SAFETY: the caller's.
+        // SAFETY: the caller gives 64 bytes to write; the store needs no alignment.
         unsafe { _mm512_storeu_si512(to.cast(), self) }
     }
     #[inline(always)]
     unsafe fn load_part(from: *const u8, len: usize) -> Self {
-        // SAFETY: masked words are not touched.
+        // SAFETY: the caller gives `len` bytes to read; a masked load does not touch the words behind them.
         unsafe {
             if len == 64 {
                 return Self::load(from);
@@ -159,7 +159,7 @@ impl Width for __m512i {
     }
     #[inline(always)]
     unsafe fn store_part(self, to: *mut u8, len: usize) {
-        // SAFETY: masked words are not touched.
+        // SAFETY: the caller gives `len` bytes to write; a masked store does not touch the words behind them.
         unsafe {
             // What is stored under a mask cannot be read before it has reached the cache.
             if len == 64 {
@@ -279,17 +279,17 @@ impl Width for __m256i {
     }
     #[inline(always)]
     unsafe fn load(from: *const u8) -> Self {
-        // SAFETY: the caller's.
+        // SAFETY: the caller gives 32 bytes to read; the load needs no alignment.
         unsafe { _mm256_loadu_si256(from.cast()) }
     }
     #[inline(always)]
     unsafe fn store(self, to: *mut u8) {
-        // SAFETY: the caller's.
+        // SAFETY: the caller gives 32 bytes to write; the store needs no alignment.
         unsafe { _mm256_storeu_si256(to.cast(), self) }
     }
     #[inline(always)]
     unsafe fn load_part(from: *const u8, len: usize) -> Self {
-        // SAFETY: the caller's: 0, 1 or 2 blocks.
+        // SAFETY: the caller gives `len` bytes to read: none, one block, or a vector of two.
         unsafe {
             match len / 16 {
                 0 => Self::zero(),
@@ -300,7 +300,7 @@ impl Width for __m256i {
     }
     #[inline(always)]
     unsafe fn store_part(self, to: *mut u8, len: usize) {
-        // SAFETY: the caller's.
+        // SAFETY: the caller gives `len` bytes to write: none, one block, or a vector of two.
         unsafe {
             match len / 16 {
                 0 => {}

@@ -154,7 +154,7 @@ impl<M: Machine> Assist<M> {
             return Err(Refused::Absent);
         }
         loop {
-            // SAFETY: the function is there; the rest is the caller's.
+            // SAFETY: the function is there; the caller of this method gives a parameter block and operands as the function demands.
             match unsafe { self.machine.execute(instruction, registers) } {
                 PARTLY => {}
                 condition => return Ok(condition),
@@ -167,7 +167,7 @@ impl<M: Machine> Assist<M> {
     /// # Safety
     /// Parameter block and operands are as the function demands.
     unsafe fn run_to_end(&self, instruction: Instruction, registers: &mut Registers) -> Result<(), Refused> {
-        // SAFETY: the caller's.
+        // SAFETY: the caller of this method gives a parameter block and operands as the function demands.
         match unsafe { self.run(instruction, registers) }? {
             0 => Ok(()),
             condition => Err(Refused::Condition(condition)),

@@ -111,7 +111,7 @@ mod tests {
     #[test]
     fn a_product_times_r_is_the_product_of_the_factors() {
         if crate::lanes::tests::here() {
-            // SAFETY: just asked.
+            // SAFETY: AVX-512 IFMA has just been found.
             unsafe { products() }
         }
     }

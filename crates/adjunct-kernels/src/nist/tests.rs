@@ -59,7 +59,7 @@ fn check<C: Curve<N>, const N: usize>(name: &str) {
     if !supported() {
         return;
     }
-    // SAFETY: just asked.
+    // SAFETY: `supported` has found AVX-512 IFMA.
     let (comb, shared) = unsafe {
         let windows = point::digits::<C, N>(comb::WINDOW).div_ceil(2);
         let comb = table::<C, N>(windows, 2 * comb::WINDOW, comb::ENTRIES);
@@ -80,7 +80,7 @@ fn check_shared<C: Curve<N>, const N: usize>(name: &str) {
     if !supported() {
         return;
     }
-    // SAFETY: just asked.
+    // SAFETY: `supported` has found AVX-512 IFMA.
     let shared = unsafe { table::<C, N>(shared::places::<C, N>(), shared::WINDOW, shared::ENTRIES) };
     if std::env::var_os("ADJUNCT_WRITE_TABLES").is_some() {
         let path = format!("{}/src/nist/{name}-shared.bin", env!("CARGO_MANIFEST_DIR"));
@@ -180,7 +180,7 @@ fn one_as_eight<C: Curve<N>, const N: usize>() {
 #[test]
 fn a_shared_key_is_what_eight_lanes_make_of_it() {
     if supported() {
-        // SAFETY: just asked.
+        // SAFETY: `supported` has found AVX-512 IFMA.
         unsafe { (one_as_eight::<P256, 5>(), one_as_eight::<P384, 8>(), one_as_eight::<P521, 11>()) };
     }
 }
@@ -261,7 +261,7 @@ fn alone_as_the_library<C: Curve<N>, const N: usize>() {
 #[test]
 fn other_curves_are_the_librarys() {
     if supported() {
-        // SAFETY: just asked.
+        // SAFETY: `supported` has found AVX-512 IFMA.
         unsafe {
             alone_as_the_library::<P192, 4>();
             alone_as_the_library::<BrainpoolP256, 5>();
@@ -304,7 +304,7 @@ fn shrinks<C: Curve<N>, const N: usize>() {
 #[test]
 fn any_value_is_shrunk() {
     if supported() {
-        // SAFETY: just asked.
+        // SAFETY: `supported` has found AVX-512 IFMA.
         unsafe {
             shrinks::<P192, 4>();
             shrinks::<P256, 5>();
@@ -354,7 +354,7 @@ fn stack_is_reached<C: Curve<N>, const N: usize>() {
 fn what_is_left_on_the_stack_is_overwritten() {
     // As the code is that people run: without optimization it takes more.
     if supported() && !cfg!(debug_assertions) {
-        // SAFETY: just asked.
+        // SAFETY: `supported` has found AVX-512 IFMA.
         unsafe {
             stack_is_reached::<P256, 5>();
             stack_is_reached::<P384, 8>();

@@ -10,7 +10,7 @@ impl<'a, T> InUse<'a, T> {
     /// # Safety
     /// All zeros is a value of T.
     pub unsafe fn new(scratch: &'a mut MaybeUninit<T>) -> Self {
-        // SAFETY: written in place, with a value as the caller says.
+        // SAFETY: all bytes are written before the value is assumed to be there, and all zeros is a value of T: the caller knows.
         unsafe {
             scratch.as_mut_ptr().write_bytes(0, 1);
             InUse(scratch.assume_init_mut())

@@ -16,7 +16,7 @@ impl Machine for Broken {
 
     unsafe fn execute(&self, instruction: Instruction, registers: &mut Registers) -> u8 {
         let before = *registers;
-        // SAFETY: as the caller says.
+        // SAFETY: the caller gives a parameter block and operands as the function demands.
         let condition = unsafe { self.model.execute(instruction, registers) };
         if instruction != self.instruction || before.function & 0x7f == 0 {
             return condition;

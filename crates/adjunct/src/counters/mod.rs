@@ -122,7 +122,7 @@ pub fn open() {
 }
 
 /// Tells the counters that a context is being created: operations of this thread from here on count to the effective user
-/// of now. The user is not looked up each time (see above); [`attribute_now`] does.
+/// of now. The user is not looked up each time, which costs more than counting does; [`attribute_now`] looks it up.
 #[inline]
 pub fn attribute() {
     if counting() && process::looks() {

@@ -127,7 +127,7 @@ unsafe extern "C" fn switch(top: *mut u8, function: unsafe extern "C" fn(*mut c_
 
 #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
 unsafe fn switch(_top: *mut u8, function: unsafe extern "C" fn(*mut c_void), argument: *mut c_void) {
-    // SAFETY: as the caller says.
+    // SAFETY: the caller gives a function that takes this argument; here it runs on the stack of the caller.
     unsafe { function(argument) }
 }
 

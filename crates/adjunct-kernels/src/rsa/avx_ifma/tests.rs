@@ -9,13 +9,13 @@ type Run<const P: usize, const M: usize> =
 fn runs<const P: usize, const M: usize>() -> Vec<Run<P, M>> {
     let mut runs: Vec<Run<P, M>> = Vec::new();
     if is_x86_feature_detected!("avxifma") {
-        // SAFETY: just asked.
+        // SAFETY: AVX-IFMA has just been found, and with it there is AVX2.
         runs.push(|jobs, scratch, checked| unsafe { vex::private(jobs, scratch, checked) });
     } else {
         println!("SKIPPED in the encoding of AVX-IFMA: this CPU lacks it");
     }
     if is_x86_feature_detected!("avx512ifma") && is_x86_feature_detected!("avx512vl") {
-        // SAFETY: just asked.
+        // SAFETY: AVX-512 IFMA and VL have just been found, and with them there is AVX2.
         runs.push(|jobs, scratch, checked| unsafe { evex::private(jobs, scratch, checked) });
     } else {
         println!("SKIPPED in the encoding of AVX-512: this CPU lacks IFMA or VL");

@@ -55,7 +55,7 @@ pub unsafe fn private<const P: usize, const M: usize, const D: usize, const E: u
     checked: bool,
 ) -> u8 {
     let mode = Mode::set_default();
-    // SAFETY: the CPU has the features, the caller says. A function with features is not inlined in one without: all that computes with
+    // SAFETY: the caller has found AVX2 and FMA on this CPU. A function with features is not inlined in one without: all that computes with
     // doubles is between the two changes of the mode.
     let done = unsafe { run(jobs, scratch, checked) };
     drop(mode);

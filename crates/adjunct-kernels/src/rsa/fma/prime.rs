@@ -42,7 +42,7 @@ pub unsafe fn test<const P: usize, const D: usize>(
     scratch: &mut MaybeUninit<Scratch<P, D>>,
 ) -> u32 {
     let mode = Mode::set_default();
-    // SAFETY: the CPU has the features, the caller says. All that computes with doubles is between the two changes of the mode.
+    // SAFETY: the caller has found AVX2 and FMA on this CPU. All that computes with doubles is between the two changes of the mode.
     let passed = unsafe { run(candidates, bases, scratch) };
     drop(mode);
     passed

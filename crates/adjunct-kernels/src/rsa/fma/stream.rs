@@ -122,14 +122,16 @@ impl<const D: usize> Chain<D> {
     /// Finds the factors of a block of four or three columns; what they make of the block itself is added.
     pub unsafe fn links(self, count: usize) {
         let of = if count == 4 { Self::S.chain_of_four } else { Self::S.chain_of_three };
-        // SAFETY: as the caller says.
+        // SAFETY: the caller has the columns from `t` on that a block touches, room for four factors at `q`, and the modulus at `m`; and
+        // the CPU has AVX2 and FMA.
         unsafe { of(0, 0, 0, self.t, self.q, self.m.cast()) };
     }
 
     /// Adds what the factors of a block of so many columns make of those that follow.
     pub unsafe fn rest(self, count: usize) {
         let of = if count == 4 { Self::S.onto_of_four } else { Self::S.onto_of_three };
-        // SAFETY: as the caller says.
+        // SAFETY: the caller has the columns from `t` on that a block and its factors touch, the factors at `q`, and the modulus at `m`;
+        // and the CPU has AVX2 and FMA.
         unsafe {
             let m = &*self.m;
             of(self.t.add(count), self.q, m.m.as_ptr().add(count), Self::turns(count), &raw const m.start);
@@ -145,7 +147,8 @@ impl<const D: usize> Chain<D> {
         };
         let turns = Self::turns(count);
         let (more, left) = if links == 4 { (turns / 4 - 1, turns % 4) } else { (turns / 3 - 1, turns % 3) };
-        // SAFETY: as the caller says.
+        // SAFETY: the caller has for both chains the columns, the factors and the modulus that the pointers lead to, the columns and
+        // factors of one apart from those of the other; and the CPU has AVX2 and FMA.
         unsafe {
             let (t, m) = (self.t.add(count), (*self.m).m.as_ptr().add(count));
             of(t, self.q, m, other.t, other.q, other.m.cast(), more, left);

@@ -86,7 +86,7 @@ unsafe fn run<K: Kind>(places: &[*mut u8], lanes: bool, still: &dyn Fn() -> bool
     let mut copies: Copies<K::Job> = Copies([const { MaybeUninit::uninit() }; LANES]);
     let count = places.len().min(LANES);
     for (copy, place) in copies.0.iter_mut().zip(places) {
-        // SAFETY: a job stands there, the caller's.
+        // SAFETY: at each place stands a job of kind K that is the caller's alone: so says `Work::run`, which has the function of its kind.
         copy.write(unsafe { place.cast::<K::Job>().read() });
     }
     // SAFETY: the first `count` have just been written.
@@ -103,7 +103,7 @@ unsafe fn run<K: Kind>(places: &[*mut u8], lanes: bool, still: &dyn Fn() -> bool
     }));
     if still() {
         for (job, place) in jobs.iter().zip(places) {
-            // SAFETY: the place is the caller's.
+            // SAFETY: the place holds a job of kind K that is the caller's alone, and it still is the caller's, says `still`.
             unsafe { place.cast::<K::Job>().write(*job) };
         }
     }

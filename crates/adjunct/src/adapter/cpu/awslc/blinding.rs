@@ -117,7 +117,8 @@ impl Blinding {
     }
 
     fn give(&self, pair: Box<Pair>) {
-        // Forked in the middle of the operation: as above.
+        // The process was forked in the middle of the operation: the parent's pair goes on serving the parent, and what it is squared to
+        // would be used twice.
         if pair.generation != generation() {
             return;
         }

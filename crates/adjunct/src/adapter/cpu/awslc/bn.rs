@@ -278,7 +278,7 @@ impl Modulus {
         check(done, "exponentiation").map(|()| power)
     }
 
-    /// The same with an exponent that is public.
+    /// `base^exponent`, with an exponent that is public; `base` below the modulus.
     pub(super) fn public_power(&self, base: &Bn, exponent: &Bn, ctx: &Ctx) -> Result<Bn, Error> {
         let power = Bn::new(&[])?;
         // SAFETY: live numbers, the modulus's constants, and a context of this thread's.

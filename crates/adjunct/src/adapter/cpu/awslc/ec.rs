@@ -120,7 +120,7 @@ fn in_lanes(group: Group) -> Option<(Secret<MAX_FIELD>, [u8; 2 * MAX_FIELD])> {
     let (mut private, mut point) = (Secret([0; MAX_FIELD]), [0; 2 * MAX_FIELD]);
     let (number, public) = (&mut private[..group.field_len()], &mut point[..2 * group.field_len()]);
     order.draw(random, number);
-    // SAFETY: the instructions were just asked for.
+    // SAFETY: `cpu::lanes` has found AVX-512 IFMA.
     let made = stack::with_room(|| unsafe {
         match group {
             Group::P192 => nist::public_shared::<nist::P192, _>(number, public),
@@ -398,7 +398,7 @@ impl Key {
             }
         }
         let mut job = nist::SignJob { private, digest, nonce: number, signature };
-        // SAFETY: the instructions were just asked for.
+        // SAFETY: `shared_order` and `cpu::lanes` have been asked: there is AVX-512 IFMA.
         let made = stack::with_room(|| unsafe {
             match group {
                 Group::P192 => nist::sign_shared::<nist::P192, _>(&mut job),

@@ -41,7 +41,7 @@ pub fn x25519_public(private: &[u8; KEY]) -> ([u8; KEY], Outcome) {
     }
     #[cfg(target_arch = "x86_64")]
     if cpu::lanes() {
-        // SAFETY: the instructions were just asked for.
+        // SAFETY: `cpu::lanes` has found AVX-512 IFMA.
         if let Some(public) = stack::with_room(|| unsafe { kernel::x25519_public_shared(private) }).flatten() {
             return (public, Outcome::Instructions);
         }
@@ -88,7 +88,7 @@ pub fn ed25519_public(seed: &[u8; KEY]) -> ([u8; KEY], Outcome) {
     }
     #[cfg(target_arch = "x86_64")]
     if cpu::lanes() {
-        // SAFETY: the instructions were just asked for.
+        // SAFETY: `cpu::lanes` has found AVX-512 IFMA.
         if let Some(public) = stack::with_room(|| unsafe { kernel::ed25519_public_shared(&scalar(seed)) }).flatten() {
             return (public, Outcome::Instructions);
         }

@@ -25,7 +25,7 @@ impl<T> Guarded<T> {
     /// Zeros are a value of it, or the library has set it up.
     unsafe fn checked(&self) -> &T {
         assert_eq!(self.behind, [0xa5; 64], "written behind the structure");
-        // SAFETY: the caller's word.
+        // SAFETY: zeros are a value of T, or the library has set it up; the caller of this function knows.
         unsafe { self.inner.assume_init_ref() }
     }
 }

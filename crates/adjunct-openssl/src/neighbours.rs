@@ -209,7 +209,7 @@ impl Seen {
         let name = unsafe { self.neighbours.name(provider) };
         match self.phase.load(Acquire) {
             TOLD if name == c"default" => {
-                // SAFETY: as above.
+                // SAFETY: `provider` is the handle that OpenSSL passed to the notice, and the notice has not returned.
                 self.references.store(unsafe { self.neighbours.references(provider) }, Relaxed);
                 self.default.store(provider.cast_mut(), Release);
             }

@@ -164,13 +164,13 @@ unsafe extern "C" fn init<A: Aead, const ENCRYPT: bool>(
         let Some(c) = (unsafe { abi::context::<A>(ctx) }) else { return 0 };
         c.shared().encrypt = ENCRYPT;
         if !iv.is_null() {
-            // SAFETY: as above.
+            // SAFETY: `iv` is not null; OpenSSL passes `iv_len` readable bytes there, which nobody changes during the call.
             if let Err(reason) = c.set_iv(unsafe { abi::slice(iv, iv_len) }) {
                 return c.shared().fail(reason);
             }
         }
         if !key.is_null() {
-            // SAFETY: as above.
+            // SAFETY: `key` is not null; OpenSSL passes `key_len` readable bytes there, which nobody changes during the call.
             if let Err(reason) = c.set_key(unsafe { abi::slice(key, key_len) }) {
                 return c.shared().fail(reason);
             }
@@ -178,7 +178,7 @@ unsafe extern "C" fn init<A: Aead, const ENCRYPT: bool>(
         if params.is_null() {
             return 1;
         }
-        // SAFETY: as above.
+        // SAFETY: `params` is OpenSSL's parameter array, which ends and lives through the call.
         unsafe { set_params(c, params) }
     })
 }
@@ -200,13 +200,14 @@ unsafe extern "C" fn update<A: Aead>(
             if out_size < len {
                 return c.shared().fail(prov::OUTPUT_BUFFER_TOO_SMALL);
             }
-            // SAFETY: as above.
+            // SAFETY: OpenSSL passes `input` null or with `len` readable bytes, and `out` null or with `out_size` writable ones, which are
+            // at least `len`.
             let Some(written) = (unsafe { c.process(out, input, len) }) else {
                 return A::UPDATE_ERROR.map_or(0, |reason| c.shared().fail(reason));
             };
             written
         };
-        // SAFETY: as above.
+        // SAFETY: OpenSSL passes the address of a variable of its own for the length.
         unsafe { *out_len = written };
         1
     })
@@ -216,9 +217,9 @@ unsafe extern "C" fn last<A: Aead>(ctx: *mut c_void, out: *mut u8, out_len: *mut
     guard(0, move || {
         // SAFETY: the pointers are OpenSSL's.
         let Some(c) = (unsafe { abi::context::<A>(ctx) }) else { return 0 };
-        // SAFETY: as above.
+        // SAFETY: OpenSSL passes `out` null or valid, and `finish` writes nothing there.
         let done = unsafe { c.finish(out) };
-        // SAFETY: as above.
+        // SAFETY: OpenSSL passes the address of a variable of its own for the length.
         unsafe { *out_len = 0 };
         done.into()
     })
@@ -240,10 +241,11 @@ unsafe extern "C" fn cipher<A: Aead>(
         }
         // Nothing at all is the end, also where an empty update is something else.
         let ended = input.is_null() && len == 0;
-        // SAFETY: as above.
+        // SAFETY: OpenSSL passes `input` null or with `len` readable bytes, and `out` null or with `out_size` writable ones, which are at
+        // least `len`.
         let written = unsafe { if ended { c.finish(out).then_some(0) } else { c.process(out, input, len) } };
         let Some(written) = written else { return 0 };
-        // SAFETY: as above.
+        // SAFETY: OpenSSL passes the address of a variable of its own for the length.
         unsafe { *out_len = if A::TELLS_WRITTEN { written } else { len } };
         1
     })
@@ -259,7 +261,7 @@ unsafe extern "C" fn get_ctx_params<A: Aead>(ctx: *mut c_void, params: *mut Para
     guard(0, move || {
         // SAFETY: both are OpenSSL's.
         let Some(c) = (unsafe { abi::context::<A>(ctx) }) else { return 0 };
-        // SAFETY: as above.
+        // SAFETY: `params` is OpenSSL's parameter array, which ends, lives through the call, and is referred to by nothing else meanwhile.
         for p in unsafe { param::iter_mut(params) } {
             let done = match p.name().to_bytes() {
                 b"ivlen" => answered(p.set_usize(c.iv_len())),

@@ -34,7 +34,8 @@ impl Context {
     unsafe fn tls_record(&mut self, aad: [u8; TLS_AAD], out: *mut u8, input: *const u8) -> Option<usize> {
         let payload = tls_length(&aad);
         let mut received = [0; TAG];
-        // SAFETY: see above. The tag is read before the output, which may be the same memory, is written.
+        // SAFETY: the caller has `input` and `out` valid for the payload and a tag. The tag is read before the output, which may be the
+        // same memory, is written.
         let io = unsafe {
             std::ptr::copy_nonoverlapping(input.add(payload), received.as_mut_ptr(), TAG);
             InOut::from_raw(input, out, payload)

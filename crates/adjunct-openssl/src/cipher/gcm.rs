@@ -67,7 +67,8 @@ impl Aead for Context {
         if let Some(aad) = shared.tls_aad {
             shared.tls_aad = None;
             let in_place = out.cast_const() == input && !out.is_null();
-            // SAFETY: see above; input and output are the same.
+            // SAFETY: `out` is not null, so by the caller's word valid for `len` bytes; `input` is the same address, so that the slice is
+            // the only reference to them.
             let record = in_place.then(|| unsafe { abi::slice_mut(out, len) });
             let done = record.and_then(|record| {
                 let done = session.tls_record(encrypt, aad, record)?;

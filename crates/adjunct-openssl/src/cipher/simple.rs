@@ -78,7 +78,7 @@ unsafe extern "C" fn init<M: Mode, const ENCRYPT: bool>(
         state.buffered = 0;
         state.encrypt = ENCRYPT;
         if !iv.is_null() && M::INFO.mode != mode::ECB {
-            // SAFETY: as above.
+            // SAFETY: `iv` is not null; OpenSSL passes `iv_len` readable bytes there, which nobody changes during the call.
             let iv = unsafe { abi::slice(iv, iv_len) };
             if !state.set_iv(iv, M::INFO.iv) {
                 return 0;
@@ -89,7 +89,7 @@ unsafe extern "C" fn init<M: Mode, const ENCRYPT: bool>(
             state.iv = state.original_iv;
         }
         if !key.is_null() {
-            // SAFETY: as above.
+            // SAFETY: `key` is not null; OpenSSL passes `key_len` readable bytes there, which nobody changes during the call.
             let key = unsafe { abi::slice(key, key_len) };
             if key.len() == state.key_len {
                 M::before_key(cipher, state);
@@ -101,7 +101,7 @@ unsafe extern "C" fn init<M: Mode, const ENCRYPT: bool>(
         if params.is_null() {
             return 1;
         }
-        // SAFETY: as above.
+        // SAFETY: `params` is OpenSSL's parameter array, which ends and lives through the call.
         unsafe { set_params::<M>(state, params) }
     })
 }
@@ -133,10 +133,11 @@ unsafe extern "C" fn cipher<M: Mode>(
             if input.is_null() || out.is_null() {
                 return 0;
             }
-            // SAFETY: as above.
+            // SAFETY: neither pointer is null; OpenSSL passes `len` readable bytes at `input` and `out_size` writable ones at `out`, and
+            // `usable` is at most either.
             cipher.run(state.encrypt, state.chain(), unsafe { InOut::from_raw(input, out, usable) });
         }
-        // SAFETY: as above.
+        // SAFETY: OpenSSL passes the address of a variable of its own for the length.
         unsafe { *out_len = len };
         1
     })
@@ -154,7 +155,7 @@ unsafe extern "C" fn stream_final<M: Mode>(
         if !cipher.has_key() {
             return state.fail(prov::NO_KEY_SET);
         }
-        // SAFETY: as above.
+        // SAFETY: OpenSSL passes the address of a variable of its own for the length.
         unsafe { *out_len = 0 };
         1
     })
@@ -175,7 +176,8 @@ unsafe extern "C" fn block_update<M: Mode>(
             return state.fail(prov::NO_KEY_SET);
         }
         if state.tls_version > 0 {
-            // SAFETY: as above.
+            // SAFETY: OpenSSL passes `len` readable bytes at `input`, `out_size` writable ones at `out` and a variable of its own at
+            // `out_len`; `update` refuses null pointers.
             return unsafe { tls_cbc::update::<M>(state, cipher, out, out_len, out_size, input, len) };
         }
         if input.is_null() && len > 0 {
@@ -188,18 +190,20 @@ unsafe extern "C" fn block_update<M: Mode>(
             && (1..=out_size).contains(&len)
             && !out.is_null()
         {
-            // SAFETY: as above.
+            // SAFETY: neither pointer is null, as `len` is not 0; OpenSSL passes `len` readable bytes at `input` and `out_size` writable
+            // ones at `out`, and `len` is at most `out_size`.
             cipher.run(state.encrypt, state.chain(), unsafe { InOut::from_raw(input, out, len) });
-            // SAFETY: as above.
+            // SAFETY: OpenSSL passes the address of a variable of its own for the length.
             unsafe { *out_len = len };
             return 1;
         }
         let written = cipher.update(state.encrypt, len, |pieces| {
-            // SAFETY: as above.
+            // SAFETY: OpenSSL passes `len` readable bytes at `input`, which is null only where `len` is 0, and `out_size` writable ones at
+            // `out`, whose null `blocks` refuses.
             unsafe { blocks(state, pieces, out, out_size, input, len) }
         });
         let Some(written) = written else { return state.fail(prov::OUTPUT_BUFFER_TOO_SMALL) };
-        // SAFETY: as above.
+        // SAFETY: OpenSSL passes the address of a variable of its own for the length.
         unsafe { *out_len = written };
         1
     })
@@ -297,7 +301,7 @@ unsafe extern "C" fn block_final<M: Mode>(
             unsafe { std::ptr::copy_nonoverlapping(last.as_ptr(), out, length) };
         }
         state.buffered = 0;
-        // SAFETY: as above.
+        // SAFETY: OpenSSL passes the address of a variable of its own for the length.
         unsafe { *out_len = length };
         1
     })

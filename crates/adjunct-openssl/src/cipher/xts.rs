@@ -58,12 +58,12 @@ unsafe extern "C" fn init<const BITS: usize, const ENCRYPT: bool>(
         // SAFETY: the pointers are OpenSSL's, valid for the lengths given.
         let Some(Context { state, xts }) = (unsafe { abi::context::<Context>(ctx) }) else { return 0 };
         state.encrypt = ENCRYPT;
-        // SAFETY: as above.
+        // SAFETY: OpenSSL passes `iv_len` readable bytes at an `iv` that is not null, and nobody changes them during the call.
         if !iv.is_null() && !state.set_iv(unsafe { abi::slice(iv, iv_len) }, 16) {
             return 0;
         }
         if !key.is_null() {
-            // SAFETY: as above.
+            // SAFETY: `key` is not null; OpenSSL passes `key_len` readable bytes there, which nobody changes during the call.
             let key = unsafe { abi::slice(key, key_len) };
             if key.len() != info(BITS).key {
                 return state.fail(prov::INVALID_KEY_LENGTH);
@@ -80,7 +80,8 @@ unsafe extern "C" fn init<const BITS: usize, const ENCRYPT: bool>(
         if params.is_null() {
             return 1;
         }
-        // SAFETY: as above.
+        // SAFETY: `ctx` is the live context OpenSSL passes, to which no other reference is used from here on, and `params` its parameter
+        // array.
         unsafe { set_ctx_params(ctx, params) }
     })
 }
@@ -96,11 +97,12 @@ unsafe extern "C" fn cipher(
     guard(0, move || {
         // SAFETY: the pointers are OpenSSL's, valid for the lengths given.
         let Some(c) = (unsafe { abi::context::<Context>(ctx) }) else { return 0 };
-        // SAFETY: as above.
+        // SAFETY: OpenSSL passes `len` readable bytes at `input` and at least as many writable ones at `out`, or null pointers, which
+        // `unit` refuses.
         if !unsafe { c.unit(out, input, len) } {
             return 0;
         }
-        // SAFETY: as above.
+        // SAFETY: OpenSSL passes the address of a variable of its own for the length.
         unsafe { *out_len = len };
         1
     })
@@ -120,11 +122,12 @@ unsafe extern "C" fn update(
         if out_size < len {
             return c.state.fail(prov::OUTPUT_BUFFER_TOO_SMALL);
         }
-        // SAFETY: as above.
+        // SAFETY: OpenSSL passes `len` readable bytes at `input` and `out_size`, at least `len`, writable ones at `out`, or null pointers,
+        // which `unit` refuses.
         if !unsafe { c.unit(out, input, len) } {
             return c.state.fail(prov::CIPHER_OPERATION_FAILED);
         }
-        // SAFETY: as above.
+        // SAFETY: OpenSSL passes the address of a variable of its own for the length.
         unsafe { *out_len = len };
         1
     })
@@ -152,7 +155,7 @@ unsafe extern "C" fn set_ctx_params(ctx: *mut c_void, params: *const Param) -> c
     guard(0, move || {
         // SAFETY: both are OpenSSL's.
         let Some(c) = (unsafe { abi::context::<Context>(ctx) }) else { return 0 };
-        // SAFETY: as above.
+        // SAFETY: `params` is OpenSSL's parameter array, which ends and lives through the call.
         for p in unsafe { param::iter(params) } {
             // The key's length is fixed; saying so again is no error.
             if p.name() == c"keylen" {

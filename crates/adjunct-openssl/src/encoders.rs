@@ -15,7 +15,7 @@ pub struct Encoders {
 
 // SAFETY: never changed once made; what templates point to are statics of libcrypto.
 unsafe impl Send for Encoders {}
-// SAFETY: as above.
+// SAFETY: never changed once made; what templates point to are statics of libcrypto.
 unsafe impl Sync for Encoders {}
 
 impl Encoders {

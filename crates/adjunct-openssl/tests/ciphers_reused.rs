@@ -47,7 +47,7 @@ fn again_at_every_place_of_a_block() {
                             s.update(&vec![7; length]);
                             s.answers();
                         }
-                        // The same direction, then the other.
+                        // First -1, which keeps the direction, then a direction by number.
                         for enc in [-1, (i % 2) as c_int] {
                             s.init(false, key.then_some(&other), iv.then_some(&[3; 16]), enc);
                             s.answers();

@@ -24,7 +24,7 @@ enum Way {
     UpdatesThenCipher,
     /// `EVP_Cipher` for all of it, the end with an output.
     Cipher,
-    /// The same, the end without an output.
+    /// `EVP_Cipher` for all of it, the end without an output.
     CipherNoOutput,
 }
 

@@ -98,7 +98,7 @@ pub unsafe fn slice<'a>(pointer: *const u8, length: usize) -> &'a [u8] {
     unsafe { std::slice::from_raw_parts(pointer, length) }
 }
 
-/// The same, to write to.
+/// A buffer OpenSSL passes as pointer and length, to be written to; an empty one may be null.
 ///
 /// # Safety
 /// As for [`slice()`], and nothing else refers to those bytes.

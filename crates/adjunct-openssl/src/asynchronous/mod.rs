@@ -41,7 +41,8 @@ impl Pause for Jobs {
         let Some((functions, job)) = jobs::current() else { return false };
         // SAFETY: the job is the one this thread is in.
         let Some(waker) = (unsafe { wait::Waker::of(functions, job) }) else { return false };
-        // SAFETY: as above; the function comes back at once where the job must not pause (ASYNC_block_pause(3)).
+        // SAFETY: the job is still the one this thread is in; the function comes back at once where the job must not pause
+        // (ASYNC_block_pause(3)).
         unsafe { waker.around(held, || (functions.pause_job)()) };
         true
     }

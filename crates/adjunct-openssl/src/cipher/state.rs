@@ -240,7 +240,7 @@ const GETTABLE_CTX_ENTRIES: [Param; 8] = [
     Param::END,
 ];
 
-/// The same of a cipher that makes keys.
+/// The parameters that `get_ctx_params` answers for a simple cipher that makes keys: those of [`GETTABLE_CTX`], and `randkey`.
 pub static GETTABLE_CTX_RANDOM_KEY: [Param; 9] = {
     let [a, b, c, d, e, f, g, end] = GETTABLE_CTX_ENTRIES;
     [a, b, c, d, e, f, g, Param::describe(c"randkey", param::OCTETS, 0), end]

@@ -132,7 +132,7 @@ pub(crate) unsafe extern "C" fn init<S: Signer, const FUNCTION: c_int>(
     key: *mut c_void,
     params: *const Param,
 ) -> c_int {
-    // SAFETY: pointers from OpenSSL. So below.
+    // SAFETY: the context, the key and the array are those that OpenSSL gave this function, and a null digest is none.
     unsafe { digest_init::<S, FUNCTION>(context, std::ptr::null(), key, params) }
 }
 
@@ -144,9 +144,9 @@ pub(crate) unsafe extern "C" fn digest_init<S: Signer, const FUNCTION: c_int>(
     params: *const Param,
 ) -> c_int {
     guard(0, || {
-        // SAFETY: as above.
+        // SAFETY: OpenSSL passes null or a live context of [`newctx`] or [`dupctx`] for this signer, and uses it from one thread at a time.
         let (Some(c), Some(purpose)) = (unsafe { abi::context::<S>(context) }, Purpose::of(FUNCTION)) else { return 0 };
-        // SAFETY: as above.
+        // SAFETY: the digest's name, the key and the array are those that OpenSSL gave this function for a set-up.
         unsafe { c.init(purpose, digest, key, params) }
     })
 }
@@ -161,7 +161,8 @@ pub(crate) unsafe extern "C" fn sign<S: Signer, const FUNCTION: c_int>(
     data_length: usize,
 ) -> c_int {
     guard(0, || {
-        // SAFETY: as above.
+        // SAFETY: OpenSSL passes a live context of this signer or null, `data_length` readable bytes at `data`, `out` null or with room for
+        // `size` bytes, and a place for the length.
         unsafe {
             let Some(c) = abi::context::<S>(context) else { return 0 };
             let Some(stock) = c.delegated() else {
@@ -185,7 +186,7 @@ pub(crate) unsafe extern "C" fn verify<S: Signer, const FUNCTION: c_int>(
     data_length: usize,
 ) -> c_int {
     guard(0, || {
-        // SAFETY: as above.
+        // SAFETY: OpenSSL passes a live context of this signer or null, `length` readable bytes at `signature` and `data_length` at `data`.
         unsafe {
             let Some(c) = abi::context::<S>(context) else { return 0 };
             let Some(stock) = c.delegated() else {
@@ -217,16 +218,16 @@ pub(crate) unsafe extern "C" fn settable_params<S: Signer>(
     provctx: *mut c_void,
 ) -> *const Param {
     let ours = S::SETTABLE.as_ptr();
-    // SAFETY: as above.
+    // SAFETY: OpenSSL passes its provider context, or null.
     guard(ours, || unsafe { stock_params::<S>(provctx, id::SIGNATURE_SETTABLE_CTX_PARAMS) }.unwrap_or(ours))
 }
 
 pub(crate) unsafe extern "C" fn set_params<S: Signer>(context: *mut c_void, params: *const Param) -> c_int {
     guard(0, || {
-        // SAFETY: as above.
+        // SAFETY: OpenSSL passes null or a live context of [`newctx`] or [`dupctx`] for this signer, and uses it from one thread at a time.
         let Some(c) = (unsafe { abi::context::<S>(context) }) else { return 0 };
         match c.delegated() {
-            // SAFETY: as above.
+            // SAFETY: `params` is OpenSSL's parameter array, which ends and lives through the call.
             None => unsafe { c.set(params) },
             Some(stock) => stock_set(stock, params),
         }
@@ -235,10 +236,11 @@ pub(crate) unsafe extern "C" fn set_params<S: Signer>(context: *mut c_void, para
 
 pub(crate) unsafe extern "C" fn get_params<S: Signer>(context: *mut c_void, params: *mut Param) -> c_int {
     guard(0, || {
-        // SAFETY: as above.
+        // SAFETY: OpenSSL passes null or a live context of [`newctx`] or [`dupctx`] for this signer, and uses it from one thread at a time.
         let Some(c) = (unsafe { abi::context::<S>(context) }) else { return 0 };
         match c.delegated() {
-            // SAFETY: as above.
+            // SAFETY: `params` is OpenSSL's parameter array, which ends, lives through the call, and is referred to by nothing else
+            // meanwhile.
             None => unsafe { c.answer(params) },
             Some(stock) => stock_get(stock, params),
         }

@@ -170,7 +170,7 @@ impl Native {
         Native { curve, group_form: form, key_form: form, include_public: true, key, twin }
     }
 
-    /// The same parameters and settings with another key.
+    /// A copy of the parameters and settings with `key` in place of this key.
     fn with_key(&self, key: Option<Key>) -> Native {
         let &Native { curve, group_form, key_form, include_public, .. } = self;
         Native { curve, group_form, key_form, include_public, key, twin: OnceLock::new() }
@@ -180,7 +180,7 @@ impl Native {
         self.key.as_ref()?.public(form, out)
     }
 
-    /// The same key in the default provider, for what only that can do; made at the first call.
+    /// A copy of this key in the default provider, for what only that provider can do; made at the first call.
     fn twin(&self, provider: &Provider) -> Option<&Delegated> {
         let make = || {
             let mut builder = Builder::default();

@@ -129,7 +129,7 @@ pub(super) unsafe fn import(selection: c_int, params: *const Param) -> Result<Na
     let curve = group.and_then(Param::get_str).and_then(curve_of).ok_or(NotNative)?;
     let mut native = Native::new(curve, None);
     let other = selection & id::KEYMGMT_SELECT_OTHER_PARAMETERS != 0;
-    // SAFETY: as above.
+    // SAFETY: the caller passes OpenSSL's parameter array, which ends and lives through the call.
     for p in unsafe { param::iter(params) } {
         setting(&mut native, p, other)?;
     }

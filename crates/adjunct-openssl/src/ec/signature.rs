@@ -40,13 +40,13 @@ static FUNCTIONS: [Dispatch; 18] = [
 ];
 
 /// # Safety
-/// The pointers are OpenSSL's.
+/// `context` is null or a live context of this module, and `data` has `length` readable bytes.
 unsafe fn pass(context: *mut c_void, function: c_int, data: *const u8, length: usize) -> c_int {
     guard(0, || {
-        // SAFETY: a context of OpenSSL's, and buffers of the lengths given. So below.
+        // SAFETY: the caller passes null or a live context of this module, which OpenSSL uses from one thread at a time.
         let Some(c) = (unsafe { abi::context::<Context>(context) }) else { return 0 };
         match c.delegated() {
-            // SAFETY: as above.
+            // SAFETY: the caller passes `length` readable bytes at `data`.
             None => c_int::from(c.update(unsafe { abi::slice(data, length) })),
             Some(stock) => {
                 let (algorithm, raw) = (stock.algorithm(), stock.raw());
@@ -57,27 +57,27 @@ unsafe fn pass(context: *mut c_void, function: c_int, data: *const u8, length: u
 }
 
 unsafe extern "C" fn digest_sign_update(context: *mut c_void, data: *const u8, length: usize) -> c_int {
-    // SAFETY: as above.
+    // SAFETY: OpenSSL passes null or a live context of this module, and `length` readable bytes at `data`.
     unsafe { pass(context, id::SIGNATURE_DIGEST_SIGN_UPDATE, data, length) }
 }
 
 unsafe extern "C" fn digest_verify_update(context: *mut c_void, data: *const u8, length: usize) -> c_int {
-    // SAFETY: as above.
+    // SAFETY: OpenSSL passes null or a live context of this module, and `length` readable bytes at `data`.
     unsafe { pass(context, id::SIGNATURE_DIGEST_VERIFY_UPDATE, data, length) }
 }
 
 unsafe extern "C" fn digest_sign_final(context: *mut c_void, out: *mut u8, length: *mut usize, size: usize) -> c_int {
     guard(0, || {
-        // SAFETY: as above.
+        // SAFETY: OpenSSL passes null or a live context of this module, and uses it from one thread at a time.
         let Some(c) = (unsafe { abi::context::<Context>(context) }) else { return 0 };
         let Some(stock) = c.delegated() else {
             if out.is_null() {
-                // SAFETY: as above.
+                // SAFETY: `out` is null, which asks for the size, and OpenSSL passes a place for the length.
                 return unsafe { c.sign(out, length, size, &[]) };
             }
             let mut buffer = [0; MAX_SIZE];
             let Some(digest) = c.finish(&mut buffer) else { return 0 };
-            // SAFETY: as above.
+            // SAFETY: OpenSSL passes an `out` with room for `size` bytes, which is not null, and a place for the length.
             return unsafe { c.sign(out, length, size, digest) };
         };
         let (algorithm, raw) = (stock.algorithm(), stock.raw());
@@ -97,7 +97,7 @@ unsafe extern "C" fn digest_sign_final(context: *mut c_void, out: *mut u8, lengt
 
 unsafe extern "C" fn digest_verify_final(context: *mut c_void, signature: *const u8, length: usize) -> c_int {
     guard(0, || {
-        // SAFETY: as above.
+        // SAFETY: OpenSSL passes null or a live context of this module, and uses it from one thread at a time.
         let Some(c) = (unsafe { abi::context::<Context>(context) }) else { return 0 };
         let Some(stock) = c.delegated() else {
             if length == 0 {
@@ -105,7 +105,7 @@ unsafe extern "C" fn digest_verify_final(context: *mut c_void, signature: *const
             }
             let mut buffer = [0; MAX_SIZE];
             let Some(digest) = c.finish(&mut buffer) else { return 0 };
-            // SAFETY: as above.
+            // SAFETY: OpenSSL passes `length` readable bytes at `signature`.
             return c.verify(unsafe { abi::slice(signature, length) }, digest);
         };
         let (algorithm, raw) = (stock.algorithm(), stock.raw());

@@ -78,7 +78,7 @@ unsafe extern "C" fn new(provctx: *mut c_void) -> *mut c_void {
 
 unsafe extern "C" fn has(keydata: *const c_void, selection: c_int) -> c_int {
     guard(0, || {
-        // SAFETY: a key of OpenSSL's. So below.
+        // SAFETY: OpenSSL passes null or a key of this key management that has not been freed.
         let Some(ecx) = (unsafe { key(keydata) }) else { return 0 };
         c_int::from(
             (selection & PUBLIC == 0 || ecx.pair.public.is_some())
@@ -89,7 +89,7 @@ unsafe extern "C" fn has(keydata: *const c_void, selection: c_int) -> c_int {
 
 unsafe extern "C" fn validate<const ED: bool>(keydata: *const c_void, selection: c_int, check: c_int) -> c_int {
     guard(0, || {
-        // SAFETY: as above.
+        // SAFETY: OpenSSL passes null or a key of this key management that has not been freed.
         let Some(ecx) = (unsafe { key(keydata) }) else { return 0 };
         if selection & KEYPAIR == 0 {
             return 1;
@@ -120,7 +120,7 @@ unsafe extern "C" fn validate<const ED: bool>(keydata: *const c_void, selection:
 
 unsafe extern "C" fn same(one: *const c_void, other: *const c_void, selection: c_int) -> c_int {
     guard(0, || {
-        // SAFETY: as above.
+        // SAFETY: OpenSSL passes two pointers that are null or keys of this key management that have not been freed.
         let (Some(a), Some(b)) = (unsafe { (key(one), key(other)) }) else { return 0 };
         if selection & KEYPAIR == 0 {
             return 1;
@@ -175,7 +175,7 @@ unsafe extern "C" fn export(
     argument: *mut c_void,
 ) -> c_int {
     guard(0, || {
-        // SAFETY: as above.
+        // SAFETY: OpenSSL passes null or a key of this key management that has not been freed.
         let Some(ecx) = (unsafe { key(keydata) }) else { return 0 };
         if selection & KEYPAIR == 0 {
             return 0;
@@ -195,7 +195,7 @@ unsafe extern "C" fn transfer_types(selection: c_int) -> *const Param {
 
 unsafe extern "C" fn dup(keydata: *const c_void, selection: c_int) -> *mut c_void {
     guard(std::ptr::null_mut(), || {
-        // SAFETY: as above.
+        // SAFETY: OpenSSL passes null or a key of this key management that has not been freed.
         let Some(ecx) = (unsafe { key(keydata) }) else { return std::ptr::null_mut() };
         let public = ecx.pair.public.filter(|_| selection & PUBLIC != 0);
         let private = ecx.pair.private.clone().filter(|_| selection & PRIVATE != 0);
@@ -240,7 +240,7 @@ unsafe extern "C" fn settable_params<const ED: bool>(_provctx: *mut c_void) -> *
 
 unsafe extern "C" fn get_params<const ED: bool>(keydata: *mut c_void, params: *mut Param) -> c_int {
     guard(0, || {
-        // SAFETY: as above.
+        // SAFETY: OpenSSL passes null or a key of this key management that has not been freed.
         let Some(ecx) = (unsafe { key(keydata) }) else { return 0 };
         let pair = &*ecx.pair;
         // SAFETY: the array is OpenSSL's.

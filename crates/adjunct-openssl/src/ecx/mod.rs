@@ -56,7 +56,7 @@ impl Pair {
         }
     }
 
-    /// The same key in the default provider, for what only that can do; an empty one there, too.
+    /// A copy of this key in the default provider, for what only that provider can do; an empty key gives an empty copy.
     fn delegated<const ED: bool>(&self, provider: &Provider) -> Option<Context> {
         let algorithm = provider.fallback()?.algorithm(id::OP_KEYMGMT, type_name::<ED>())?;
         let (context, null) = (algorithm.provider_context(), std::ptr::null_mut());

@@ -55,7 +55,7 @@ unsafe extern "C" fn encapsulate_init(context: *mut c_void, keydata: *mut c_void
 }
 
 unsafe extern "C" fn decapsulate_init(context: *mut c_void, keydata: *mut c_void, params: *const Param) -> c_int {
-    // SAFETY: as above.
+    // SAFETY: OpenSSL passes a context of this module, a key of this module's key management or null, and a parameter array that ends.
     guard(0, || unsafe { init(context, keydata, params, false) })
 }
 

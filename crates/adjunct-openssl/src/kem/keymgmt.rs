@@ -67,13 +67,13 @@ fn has_selected(kem: &KemKey, selection: c_int) -> bool {
 }
 
 unsafe extern "C" fn has(keydata: *const c_void, selection: c_int) -> c_int {
-    // SAFETY: a key of OpenSSL's. So below.
+    // SAFETY: OpenSSL passes null or a key of this key management that has not been freed.
     guard(0, || c_int::from(unsafe { key(keydata) }.is_some_and(|kem| has_selected(kem, selection))))
 }
 
 unsafe extern "C" fn validate(keydata: *const c_void, selection: c_int, _check: c_int) -> c_int {
     guard(0, || {
-        // SAFETY: as above.
+        // SAFETY: OpenSSL passes null or a key of this key management that has not been freed.
         let Some(kem) = (unsafe { key(keydata) }).filter(|kem| has_selected(kem, selection)) else { return 0 };
         let pair = |kem: &KemKey| kem.private_of().is_some_and(|key| key.is_pair().unwrap_or(false));
         if selection & KEYPAIR == KEYPAIR && !pair(kem) {
@@ -86,7 +86,7 @@ unsafe extern "C" fn validate(keydata: *const c_void, selection: c_int, _check: 
 
 unsafe extern "C" fn same(one: *const c_void, other: *const c_void, selection: c_int) -> c_int {
     guard(0, || {
-        // SAFETY: as above.
+        // SAFETY: OpenSSL passes two pointers that are null or keys of this key management that have not been freed.
         let (Some(a), Some(b)) = (unsafe { (key(one), key(other)) }) else { return 0 };
         if a.kind != b.kind {
             return 0;
@@ -193,7 +193,7 @@ unsafe extern "C" fn export(
     argument: *mut c_void,
 ) -> c_int {
     guard(0, || {
-        // SAFETY: as above.
+        // SAFETY: OpenSSL passes null or a key of this key management that has not been freed.
         let Some(kem) = (unsafe { key(keydata) }) else { return 0 };
         if selection & KEYPAIR == 0 {
             return 0;
@@ -227,7 +227,7 @@ unsafe extern "C" fn transfer_types<const K: usize>(selection: c_int) -> *const 
 
 unsafe extern "C" fn dup(keydata: *const c_void, selection: c_int) -> *mut c_void {
     guard(std::ptr::null_mut(), || {
-        // SAFETY: as above.
+        // SAFETY: OpenSSL passes null or a key of this key management that has not been freed.
         let Some(kem) = (unsafe { key(keydata) }) else { return std::ptr::null_mut() };
         // What is not there is not asked for.
         let there = if kem.private_of().is_some() { KEYPAIR } else { PUBLIC };
@@ -320,7 +320,7 @@ fn answer(kem: &KemKey, p: &mut Param) -> Option<bool> {
 
 unsafe extern "C" fn get_params(keydata: *mut c_void, params: *mut Param) -> c_int {
     guard(0, || {
-        // SAFETY: as above.
+        // SAFETY: OpenSSL passes null or a key of this key management that has not been freed.
         let Some(kem) = (unsafe { key(keydata) }) else { return 0 };
         let mut others = false;
         // SAFETY: the array is OpenSSL's.

@@ -112,7 +112,7 @@ impl KemKey {
         true
     }
 
-    /// The same key in the default provider, for what only that can do; `None` where it has no such keys.
+    /// A copy of this key in the default provider, for what only that provider can do; `None` where it has no keys of this kind.
     fn delegated(&self) -> Option<Context> {
         let algorithm = stock(self.provider, self.kind)?;
         let (context, null) = (algorithm.provider_context(), std::ptr::null_mut());

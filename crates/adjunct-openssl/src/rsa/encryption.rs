@@ -364,7 +364,7 @@ unsafe extern "C" fn encrypt_init(ctx: *mut c_void, key: *mut c_void, params: *c
 }
 
 unsafe extern "C" fn decrypt_init(ctx: *mut c_void, key: *mut c_void, params: *const Param) -> c_int {
-    // SAFETY: as above.
+    // SAFETY: OpenSSL passes a context of this module, a key of this module's key management or null, and a parameter array that ends.
     guard(0, || unsafe { abi::context::<Context>(ctx).map_or(0, |ctx| ctx.init(key, Kind::Decrypt, params)) })
 }
 
@@ -451,7 +451,7 @@ unsafe extern "C" fn get_ctx_params(ctx: *mut c_void, params: *mut Param) -> c_i
         }
         // As OpenSSL, by the name it has for the digest, not the one that was given.
         let name = |named: Option<&Named>| named.map_or("", |named| named.hash.name()).as_bytes();
-        // SAFETY: as above.
+        // SAFETY: `params` is OpenSSL's parameter array, which ends, lives through the call, and is referred to by nothing else meanwhile.
         let answered = unsafe { param::iter_mut(params) }.all(|p| match p.name().to_bytes() {
             b"digest" => p.set_utf8(name(ctx.digest.as_ref())),
             b"mgf1-digest" => p.set_utf8(name(ctx.mgf1.as_ref().or(ctx.digest.as_ref()))),
@@ -474,7 +474,7 @@ unsafe extern "C" fn get_ctx_params(ctx: *mut c_void, params: *mut Param) -> c_i
             return 1;
         }
         // What cannot be answered is an error of OpenSSL's.
-        // SAFETY: as above.
+        // SAFETY: `params` is OpenSSL's parameter array, which ends and lives through the call; the walk over it has ended.
         ctx.delegate().map_or(0, |operation| unsafe { operation.get_params(params) })
     })
 }

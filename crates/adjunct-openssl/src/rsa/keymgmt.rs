@@ -170,7 +170,7 @@ unsafe extern "C" fn export(
             },
         };
         let params = exported.as_ref().map_or(&none[..], |e| &e.params);
-        // SAFETY: as above.
+        // SAFETY: OpenSSL passes the callback with the argument that belongs to it; the array ends and lives through the call.
         unsafe { callback(params.as_ptr(), argument) }
     })
 }
@@ -270,7 +270,7 @@ unsafe extern "C" fn get_params(key: *mut c_void, params: *mut Param) -> c_int {
             // SAFETY: the array is OpenSSL's.
             return object.foreign().map_or(0, |key| unsafe { key.get_params(params) });
         };
-        // SAFETY: as above.
+        // SAFETY: `params` is OpenSSL's parameter array, which ends, lives through the call, and is referred to by nothing else meanwhile.
         let answered = unsafe { param::iter_mut(params) }.all(|p| match p.name().to_bytes() {
             b"default-digest" => p.set_str(c"SHA256"),
             b"bits" => p.set_usize(key.bits()),
@@ -287,7 +287,7 @@ unsafe extern "C" fn get_params(key: *mut c_void, params: *mut Param) -> c_int {
             return 1;
         }
         // What cannot be answered is an error of OpenSSL's.
-        // SAFETY: as above.
+        // SAFETY: `params` is OpenSSL's parameter array, which ends and lives through the call; the walk over it has ended.
         object.foreign().map_or(0, |key| unsafe { key.get_params(params) })
     })
 }
@@ -417,7 +417,7 @@ impl Generation {
         true
     }
 
-    /// The same in the default provider.
+    /// A generation of the default provider, with the settings made here.
     fn delegate(&self) -> Option<fallback::Generation> {
         // SAFETY: OpenSSL keeps a provider as long as its objects live.
         let provider = unsafe { &*self.provider };

@@ -139,7 +139,7 @@ impl Context {
             return material.delegated(false, output, unsafe { operation.run(output, signature) });
         }
         if output.data.is_null() {
-            // SAFETY: as above.
+            // SAFETY: the caller answers for `output`, whose `length` is a place for a number.
             unsafe { *output.length = material.size() };
             return 1;
         }
@@ -147,14 +147,15 @@ impl Context {
         if let Some(signed) = material.key().and_then(|key| self.recover_own(key, signature, &mut block))
             && signed.len() <= output.size
         {
-            // SAFETY: as above.
+            // SAFETY: the caller answers for `output`: `data`, which is not null, has room for `size` bytes, no fewer than `signed` has,
+            // and `length` is a place for a number.
             unsafe {
                 abi::slice_mut(output.data, signed.len()).copy_from_slice(signed);
                 *output.length = signed.len();
             }
             return 1;
         }
-        // SAFETY: as above.
+        // SAFETY: the caller answers for `output` being as it describes itself.
         let run = |mut operation: Operation| unsafe { operation.run(output, signature) };
         self.delegate().map_or(0, |operation| material.delegated(false, output, run(operation)))
     }

@@ -223,7 +223,7 @@ unsafe extern "C" fn get_ctx_params(ctx: *mut c_void, params: *mut Param) -> c_i
         fn name(named: Option<&Named>) -> &[u8] {
             named.map_or(b"", |named| named.name().to_bytes())
         }
-        // SAFETY: as above.
+        // SAFETY: `params` is OpenSSL's parameter array, which ends, lives through the call, and is referred to by nothing else meanwhile.
         let answered = unsafe { param::iter_mut(params) }.all(|p| match p.name().to_bytes() {
             b"algorithm-id" => ctx.identifier().is_some_and(|identifier| p.set_octets(&identifier)),
             b"pad-mode" if p.data_type == param::UTF8 => padding::name(ctx.padding).is_none_or(|name| p.set_str(name)),
@@ -244,7 +244,7 @@ unsafe extern "C" fn get_ctx_params(ctx: *mut c_void, params: *mut Param) -> c_i
             return 1;
         }
         // What cannot be answered is an error of OpenSSL's.
-        // SAFETY: as above.
+        // SAFETY: `params` is OpenSSL's parameter array, which ends and lives through the call; the walk over it has ended.
         ctx.delegate_as(ctx.kind).map_or(0, |operation| unsafe { operation.get_params(params) })
     })
 }

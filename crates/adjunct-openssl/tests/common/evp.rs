@@ -171,7 +171,7 @@ pub fn generate_in(ctx: &Ctx, parameters: bool, sets: &[&[Value]]) -> Option<Key
     }
 }
 
-/// The same key under the other provider.
+/// A copy of `key` in the provider that `query` names, with the parts that `selection` tells.
 pub fn moved(name: &CStr, key: &Key, query: &CStr, selection: c_int) -> Option<Key> {
     from_data(name, query, selection, &to_data(key, selection)?)
 }

@@ -59,7 +59,7 @@ pub fn generate(query: &CStr, bits: usize, primes: usize, e: u64) -> Key {
     }
 }
 
-/// The same key in the providers `query` names.
+/// A copy of `key` in the provider that `query` names, with the parts that `selection` tells.
 pub fn moved(key: &Key, selection: c_int, query: &CStr) -> Option<Key> {
     unsafe {
         let mut params = null_mut();

@@ -163,9 +163,9 @@ impl Side {
 }
 
 fn processor_time() -> f64 {
-    // SAFETY: a clock read into a place for it.
+    // SAFETY: a `timespec` has integers alone, for which zero bytes are values.
     let mut now: libc::timespec = unsafe { std::mem::zeroed() };
-    // SAFETY: as above.
+    // SAFETY: the function writes a `timespec` into a local of that type.
     unsafe { libc::clock_gettime(libc::CLOCK_PROCESS_CPUTIME_ID, &raw mut now) };
     now.tv_sec as f64 + now.tv_nsec as f64 / 1e9
 }

@@ -22,13 +22,14 @@ struct Context {
 
 /// The context behind one of libcrypto's.
 unsafe fn held<'a>(context: Opaque) -> Option<&'a mut Context> {
-    // SAFETY: a context of libcrypto with a method of ours.
+    // SAFETY: libcrypto passes a context whose method is one of this module, with data of a pointer's size, which this module alone writes.
     unsafe { bulk::place::<Context>((bulk().digest_data)(context))?.as_mut() }
 }
 
 fn begin(context: Opaque, method: &'static Method) -> c_int {
     guard(0, || {
-        // SAFETY: as above.
+        // SAFETY: libcrypto passes a context whose method is one of this module, with data of a pointer's size, which this module alone
+        // writes.
         let Some(place) = (unsafe { bulk::place::<Context>((bulk().digest_data)(context)) }) else { return 0 };
         // SAFETY: put there by us.
         match unsafe { place.as_mut() } {
@@ -51,7 +52,7 @@ unsafe extern "C" fn update(context: Opaque, data: *const u8, length: usize) -> 
         // SAFETY: libcrypto's arguments.
         let Some(this) = (unsafe { held(context) }) else { return 0 };
         if length > 0 {
-            // SAFETY: as above.
+            // SAFETY: libcrypto passes `length` readable bytes at `data`, which is not null as `length` is not 0.
             this.digest.update(unsafe { std::slice::from_raw_parts(data, length) });
         }
         1
@@ -86,7 +87,8 @@ unsafe extern "C" fn copy(to: Opaque, from: Opaque) -> c_int {
 
 unsafe extern "C" fn cleanup(context: Opaque) -> c_int {
     guard(1, || {
-        // SAFETY: as above; libcrypto forgets the data after this.
+        // SAFETY: libcrypto passes a context whose method is one of this module, with data of a pointer's size, and forgets the data after
+        // this call.
         if let Some(place) = unsafe { bulk::place::<Context>((bulk().digest_data)(context)) } {
             // SAFETY: put there by `begin` or `copy`.
             unsafe { bulk::release(place) };

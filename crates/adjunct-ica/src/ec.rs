@@ -140,7 +140,7 @@ impl Key {
         Ok(key.sign_pair(hash, out)?)
     }
 
-    /// The same with a given nonce of [`Key::length`] bytes.
+    /// Signs a hash with a given nonce of [`Key::length`] bytes: r and s, of [`Key::length`] bytes each, become the whole of `out`.
     ///
     /// # Errors
     /// As for [`Key::sign`]; and [`Errno::INVALID`] for a nonce that is 0 or not below the order.

@@ -55,7 +55,8 @@ pub fn permit(function: Function, in_hardware: bool) -> Result<(), Errno> {
     if in_hardware || in_software(function) { Ok(()) } else { Err(Errno::NO_DEVICE) }
 }
 
-/// The same, and what runs from here on counts as the user's of now.
+/// Whether an operation of `function` may run, as [`permit`] says; where the operation may run, what this thread runs from here on counts
+/// as the current user's.
 ///
 /// # Errors
 /// As for [`permit`].
@@ -66,8 +67,8 @@ pub fn begin(function: Function, in_hardware: bool) -> Result<(), Errno> {
     Ok(())
 }
 
-/// The same for an operation of `function` with a key of `bits` (0: it has none), by what this machine has for it: asked only where
-/// software may not serve, for each call comes here.
+/// Whether an operation of `function` with a key of `bits` (0: no key) may run here, by what this machine has for it; if so, what this
+/// thread runs from here on counts as the current user's. The machine is asked only where software may not serve, for each call comes here.
 ///
 /// # Errors
 /// As for [`permit`].

@@ -46,11 +46,11 @@ fn with_fallbacks_off_only_cpacf_serves() {
         eprintln!("SKIPPED: KIMD and KLMD have no SHA-512 here");
     }
     let (mut context, mut out) = ([0u64; 5], [0u8; 32]);
-    // SAFETY: as above.
+    // SAFETY: the text has the 3 bytes, `context` the 40 bytes of SHA-256's context and `out` the 32 of a digest.
     let done = unsafe { hash::ica_sha256(only, 3, b"abc".as_ptr(), context.as_mut_ptr().cast(), out.as_mut_ptr()) };
     assert_eq!(done, if hardware(Function::Sha256) { 0 } else { NO_DEVICE });
     let mut random = [0u8; 100];
-    // SAFETY: as above.
+    // SAFETY: `random` has room for the 100 bytes asked for.
     let done = unsafe { library::ica_random_number_generate(100, random.as_mut_ptr()) };
     assert_eq!(done, if hardware(Function::Prng) { 0 } else { NO_DEVICE });
     assert_eq!(random != [0; 100], done == 0);

@@ -321,7 +321,7 @@ fn random_bytes_need_nothing_to_open() {
     good(&own.program(&["root", root.to_str().unwrap()]).output().unwrap());
 }
 
-/// The same where the library is loaded in such a place.
+/// The library works in a root directory that has nothing but the program and the libraries that the program needs.
 #[test]
 fn a_root_with_nothing_but_the_program_is_enough() {
     if !is_root() {

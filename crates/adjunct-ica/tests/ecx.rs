@@ -115,7 +115,7 @@ fn rfc_7748() {
     assert_eq!(x25519(&hex(a), &hex(b_public)), (hex(a_public), secret));
     assert_eq!(x25519(&hex(b), &hex(a_public)), (hex(b_public), secret));
 
-    // The same number as scalar and u again and again: once and a thousand times.
+    // RFC 7748, 5.2: each secret is the next scalar and each scalar the next u, from 9 for both, once and a thousand times.
     let (mut k, mut u) = ([0; 32], [0; 32]);
     (k[0], u[0]) = (9, 9);
     for i in 0..1000 {

@@ -13,9 +13,9 @@ pub struct Encoders {
     list: Vec<OsslAlgorithm>,
 }
 
-// SAFETY: never changed once made; what templates point to are statics of libcrypto.
+// SAFETY: nothing changes a value once it is made; its pointers lead to statics of libcrypto and of this crate, and to texts that it owns.
 unsafe impl Send for Encoders {}
-// SAFETY: never changed once made; what templates point to are statics of libcrypto.
+// SAFETY: nothing changes a value once it is made; its pointers lead to statics of libcrypto and of this crate, and to texts that it owns.
 unsafe impl Sync for Encoders {}
 
 impl Encoders {

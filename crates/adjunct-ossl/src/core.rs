@@ -30,7 +30,7 @@ pub struct Core {
 
 // SAFETY: the handle is a provider object that OpenSSL locks itself; the functions may be called from any thread.
 unsafe impl Send for Core {}
-// SAFETY: as above.
+// SAFETY: OpenSSL locks the provider object behind the handle itself; the functions may be called from several threads at the same time.
 unsafe impl Sync for Core {}
 
 impl Core {

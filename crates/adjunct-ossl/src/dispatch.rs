@@ -41,9 +41,9 @@ pub struct OsslAlgorithm {
     description: *const c_char,
 }
 
-// SAFETY: what is pointed to is not changed.
+// SAFETY: an entry is read only, and what it points to is not changed.
 unsafe impl Sync for OsslAlgorithm {}
-// SAFETY: as above.
+// SAFETY: an entry is read only, and what it points to belongs to no thread and is not changed.
 unsafe impl Send for OsslAlgorithm {}
 
 impl OsslAlgorithm {
@@ -74,7 +74,7 @@ impl OsslAlgorithm {
         std::iter::from_fn(move || {
             // SAFETY: see above; the walk never passes the end.
             let current = unsafe { entry.as_ref() }.filter(|entry| !entry.names.is_null())?;
-            // SAFETY: as above.
+            // SAFETY: `current` is not the list's end, so another entry follows.
             entry = unsafe { entry.add(1) };
             Some(current)
         })

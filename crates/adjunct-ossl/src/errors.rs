@@ -40,7 +40,7 @@ impl Errors {
         unsafe { (self.mark)() };
         let result = body();
         let end = if take_back { self.pop_to_mark } else { self.clear_last_mark };
-        // SAFETY: as above.
+        // SAFETY: the function of this libcrypto ends the mark that this call has set in this thread's queue.
         unsafe { end() };
         result
     }

@@ -29,7 +29,7 @@ pub struct Neighbours {
 
 // SAFETY: the handle is a provider object that OpenSSL locks itself; the functions may be called from any thread.
 unsafe impl Send for Neighbours {}
-// SAFETY: as above.
+// SAFETY: OpenSSL locks the provider object behind the handle itself; the functions may be called from several threads at the same time.
 unsafe impl Sync for Neighbours {}
 
 impl Neighbours {

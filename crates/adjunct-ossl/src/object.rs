@@ -11,7 +11,7 @@ pub struct Object {
 
 // SAFETY: a handle of dlopen may be used from all threads, and is never closed.
 unsafe impl Send for Object {}
-// SAFETY: as above.
+// SAFETY: the handle is one of dlopen, which all threads may use at the same time, and is never closed.
 unsafe impl Sync for Object {}
 
 impl Object {

@@ -281,7 +281,7 @@ impl Param {
             // SAFETY: data points to data_size bytes.
             (_, 8) => unsafe { self.data.cast::<i64>().write_unaligned(value) },
             (_, 4) => match i32::try_from(value) {
-                // SAFETY: as above.
+                // SAFETY: `data` is not null and points to `data_size` bytes, here 4, by the word of whoever made the parameter.
                 Ok(value) => unsafe { self.data.cast::<i32>().write_unaligned(value) },
                 Err(_) => return false,
             },

@@ -106,7 +106,7 @@ impl Daemon {
         assert!(self.try_start_by(command), "adjunctd cannot be started");
     }
 
-    /// The same; whether the command could be started.
+    /// Starts it by this command and waits for its cards; whether the command could be started.
     pub fn try_start_by(&mut self, command: Command) -> bool {
         let path = self.folder.path().join("cards.conf");
         std::fs::write(&path, &self.config).unwrap();

@@ -11,7 +11,7 @@ fn status(body: impl FnOnce() -> Result<(), Errno>) -> c_int {
     guard(-1, || body().map_or(-1, |()| 0))
 }
 
-/// The same for those that work with private keys: no copy of one stays on the stack.
+/// Runs a function of the interface that works with private keys and returns 0 or -1: no copy of a key stays on the stack.
 fn traceless_status(body: impl FnOnce() -> Result<(), Errno>) -> c_int {
     traceless(|| status(body))
 }
@@ -25,10 +25,10 @@ unsafe fn key<'a, C, const N: usize>(key: *const Key<C, N>) -> Result<&'a Key<C,
     unsafe { key.as_ref() }.ok_or(Errno::INVALID)
 }
 
-/// The same, which no other thread uses meanwhile.
+/// The caller's key, to be changed.
 ///
 /// # Safety
-/// As for [`key`].
+/// Null, or a live context of that curve, which no other thread uses meanwhile.
 unsafe fn key_mut<'a, C, const N: usize>(key: *mut Key<C, N>) -> Result<&'a mut Key<C, N>, Errno> {
     // SAFETY: see above.
     unsafe { key.as_mut() }.ok_or(Errno::INVALID)

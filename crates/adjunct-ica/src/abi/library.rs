@@ -24,8 +24,8 @@ pub extern "C" fn adjunct_ica_load() {
     });
 }
 
-/// The same for libica-cex, in which only what cards do is hardware: the processor's instructions are masked, but for those of the
-/// batches that stand for a card.
+/// Runs when libica-cex is loaded, after all its other constructors. In libica-cex only what cards do is hardware: the processor's
+/// instructions are masked, but for those of the batches that stand for a card.
 #[unsafe(no_mangle)]
 pub extern "C" fn adjunct_ica_load_cex() {
     guard((), adjunct::cpu::mask_all_but_batches);

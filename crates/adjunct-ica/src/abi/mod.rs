@@ -24,19 +24,21 @@ pub fn code(body: impl FnOnce() -> Result<(), Errno>) -> c_uint {
     number(body) as c_uint
 }
 
-/// The same for those that return an `int`.
+/// Runs a function of the interface that returns an errno, or 0, as an `int`.
 #[inline]
 pub fn number(body: impl FnOnce() -> Result<(), Errno>) -> c_int {
     guard(libc::EIO, || body().map_or_else(|errno| errno.0, |()| 0))
 }
 
-/// The same for those that work with private keys: no copy of one stays on the stack.
+/// Runs a function of the interface that works with private keys and returns an errno, or 0, as an `int`: no copy of a key stays on the
+/// stack.
 #[inline]
 pub fn secret(body: impl FnOnce() -> Result<(), Errno>) -> c_int {
     traceless(|| number(body))
 }
 
-/// The same for those that compare a tag or MAC: of the one that a forged message should have had no copy stays on the stack.
+/// Runs a function of the interface that compares a tag or MAC and returns an errno, or 0, as an `int`: no copy of the one that a forged
+/// message should have had stays on the stack.
 #[inline]
 pub fn verified(body: impl FnOnce() -> Result<(), Errno>) -> c_int {
     traceless_where::<{ 16 * 1024 }, _>(|result| *result == libc::EFAULT, || number(body))

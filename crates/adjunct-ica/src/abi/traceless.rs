@@ -10,13 +10,15 @@ pub(super) fn traceless<T>(body: impl FnOnce() -> T) -> T {
     traceless_within::<STACK, T>(body)
 }
 
-/// The same where it is known that `body` uses no more than so many bytes of it: a thread may not have many.
+/// Runs `body`, then overwrites `BYTES` bytes of the stack below it, where it is known that `body` uses no more: a thread may not have
+/// many.
 #[inline]
 pub(super) fn traceless_within<const BYTES: usize, T>(body: impl FnOnce() -> T) -> T {
     traceless_where::<BYTES, T>(|_| true, body)
 }
 
-/// The same only after those results that `secret` says it of: where nothing is to be kept from the caller but after a failure.
+/// Runs `body`, then overwrites `BYTES` bytes of the stack below it, but only after results that `secret` says it of: where only a failure
+/// leaves something that the caller must not see.
 #[inline]
 pub(super) fn traceless_where<const BYTES: usize, T>(secret: impl FnOnce(&T) -> bool, body: impl FnOnce() -> T) -> T {
     // Frames of their own, from the same place downwards.

@@ -133,7 +133,7 @@ pub fn program(name: &str) -> Command {
     program_of(name, "ica")
 }
 
-/// The same of another library than libica: `ica-cex`.
+/// `tests/NAME.c`, built with `cc -lLIBRARY` (`ica`, or `ica-cex`) and ready to run.
 pub fn program_of(name: &str, library: &str) -> Command {
     let source = here().join("tests").join(name);
     let program = libraries().join(format!("{}-{library}", name.replace('/', "-")));

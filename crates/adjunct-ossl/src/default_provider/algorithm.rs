@@ -17,7 +17,7 @@ pub struct Algorithm {
 
 // SAFETY: the tables are immutable statics of libcrypto; the provider context is locked by libcrypto itself.
 unsafe impl Send for Algorithm {}
-// SAFETY: as above.
+// SAFETY: the tables are immutable statics of libcrypto; libcrypto itself locks the provider context.
 unsafe impl Sync for Algorithm {}
 
 impl Algorithm {
@@ -61,7 +61,8 @@ pub struct Context {
 
 // SAFETY: whoever shares it shares it as OpenSSL would: keys read by many threads, contexts used by one at a time.
 unsafe impl Send for Context {}
-// SAFETY: as above.
+// SAFETY: a shared object is used as OpenSSL would use it: several threads may read a key, and its owner has one thread at a time use a
+// context.
 unsafe impl Sync for Context {}
 
 impl Drop for Context {

@@ -152,7 +152,8 @@ pub fn ed448_sign(private: &[u8; ED448], public: &[u8; ED448], message: &[u8]) -
     ed448_sign_form(Form::default(), private, public, message)
 }
 
-/// The same in a form; `None` also where [`has_forms`] says that there are none.
+/// Signs `message` by Ed448 in a form. `public` must be the public key of `private`: a signature made with another gives the private key
+/// away. `None` also where [`has_forms`] says that there are no forms.
 pub fn ed448_sign_form(
     form: Form<'_>,
     private: &[u8; ED448],
@@ -182,7 +183,7 @@ pub fn ed448_verify(public: &[u8; ED448], message: &[u8], signature: &[u8; SIGNA
     ed448_verify_form(Form::default(), public, message, signature)
 }
 
-/// The same in a form; `None` also where [`has_forms`] says that there are none.
+/// Whether `signature` is one of `message` by `public` in a form; `None` also where [`has_forms`] says that there are no forms.
 pub fn ed448_verify_form(
     form: Form<'_>,
     public: &[u8; ED448],

@@ -47,7 +47,8 @@ impl Key {
         unsafe { Key::import(library, library.algorithm(id::OP_KEYMGMT, name)?, selection, params) }
     }
 
-    /// The same where the type's key management of that library is known.
+    /// A key from exported parameters, by `algorithm`: the library's key management of the key's type. `selection` is of
+    /// `OSSL_KEYMGMT_SELECT_*` bits.
     ///
     /// # Safety
     /// As for [`Key::from_params`].

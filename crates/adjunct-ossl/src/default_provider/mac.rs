@@ -41,7 +41,7 @@ impl Mac {
 
     /// A copy with the same state.
     pub fn duplicate(&self) -> Option<Mac> {
-        // SAFETY: as above.
+        // SAFETY: the context is libcrypto's and lives until this value is dropped; a copy only reads it.
         let raw = unsafe { (self.library.functions.mac_ctx_dup)(self.raw) };
         (!raw.is_null()).then_some(Mac { library: self.library, raw })
     }

@@ -76,7 +76,7 @@ impl std::fmt::Debug for Library {
 
 // SAFETY: immutable once made; a library context may be used by all threads.
 unsafe impl Send for Library {}
-// SAFETY: as above.
+// SAFETY: immutable once made; all threads may use a library context at the same time.
 unsafe impl Sync for Library {}
 
 impl Drop for Library {
@@ -127,7 +127,7 @@ impl Library {
         }
         let null = std::ptr::null_mut();
         let mut library = Library { functions, context, provider: null };
-        // SAFETY: as above.
+        // SAFETY: the function is this libcrypto's, called as documented, with a live library context and a C string.
         library.provider = unsafe { (library.functions.provider_load)(context, c"default".as_ptr()) };
         (!library.provider.is_null()).then_some(library)
     }

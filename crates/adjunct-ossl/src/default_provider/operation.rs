@@ -79,7 +79,8 @@ impl<K: Deref<Target = Key>> Operation<K> {
         (done == 1).then_some(operation)
     }
 
-    /// The same, with OpenSSL's result of the set-up: a context may be used on where that has failed.
+    /// Sets the operation up as [`Operation::new`] does, and gives OpenSSL's result of that too: a context may be used on where it has
+    /// failed.
     ///
     /// # Safety
     /// As for [`Operation::new`].

@@ -245,7 +245,7 @@ impl Seen {
 
     fn take_query(&self) -> Option<CString> {
         let query = self.query.swap(null_mut(), AcqRel);
-        // SAFETY: as in `set_query`.
+        // SAFETY: a pointer in the place is from `into_raw`, and this thread has taken it out.
         (!query.is_null()).then(|| unsafe { CString::from_raw(query) })
     }
 }

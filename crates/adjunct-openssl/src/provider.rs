@@ -47,7 +47,7 @@ impl Drop for Provider {
 /// # Safety
 /// `provctx` is the one `OSSL_provider_init` gave, and the provider has not been torn down.
 pub unsafe fn provider<'a>(provctx: *mut c_void) -> &'a Provider {
-    // SAFETY: see above.
+    // SAFETY: the caller passes what `OSSL_provider_init` gave, and the provider has not been torn down.
     unsafe { &*provctx.cast::<Provider>() }
 }
 
@@ -114,7 +114,7 @@ impl Provider {
             }
         };
         digest.and_then(|name| name.to_str().ok()).filter(foreign).into_iter().for_each(adopt);
-        // SAFETY: see above.
+        // SAFETY: the caller passes null or a parameter array, which ends and lives through the call.
         for p in unsafe { param::iter(params) } {
             if matches!(p.name().to_bytes(), b"digest" | b"mgf1-digest") {
                 p.get_str().filter(foreign).into_iter().for_each(adopt);

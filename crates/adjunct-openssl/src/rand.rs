@@ -136,7 +136,7 @@ impl Context {
 /// # Safety
 /// `ctx` is null or from `newctx`, and not freed.
 unsafe fn with(ctx: *mut c_void, body: impl FnOnce(&Context) -> c_int) -> c_int {
-    // SAFETY: see above.
+    // SAFETY: the caller passes null or a context of `newctx` that has not been freed.
     guard(0, || unsafe { ctx.cast::<Context>().as_ref() }.map_or(0, body))
 }
 

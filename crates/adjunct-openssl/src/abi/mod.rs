@@ -49,7 +49,8 @@ pub fn c_string(text: &[u8]) -> Option<CString> {
 /// `pointer` came from [`into_raw`] of the same type and has not been freed; OpenSSL uses a context from one thread at a time.
 #[inline]
 pub unsafe fn context<'a, T>(pointer: *mut c_void) -> Option<&'a mut T> {
-    // SAFETY: see above.
+    // SAFETY: the caller passes null or a pointer from `into_raw` of the same type that has not been freed; OpenSSL uses a context from one
+    // thread at a time.
     unsafe { pointer.cast::<T>().as_mut() }
 }
 
@@ -59,7 +60,8 @@ pub unsafe fn context<'a, T>(pointer: *mut c_void) -> Option<&'a mut T> {
 /// As for [`context`]; the pointer is not used again.
 pub unsafe fn free<T>(pointer: *mut c_void) {
     if !pointer.is_null() {
-        // SAFETY: see above.
+        // SAFETY: the pointer is not null; by the caller's word it came from `into_raw` of the same type, has not been freed and is not
+        // used again.
         drop(unsafe { Box::from_raw(pointer.cast::<T>()) });
     }
 }
@@ -69,7 +71,7 @@ pub unsafe fn free<T>(pointer: *mut c_void) {
 /// # Safety
 /// As for [`free`].
 pub unsafe extern "C" fn freed<T>(pointer: *mut c_void) {
-    // SAFETY: see above.
+    // SAFETY: OpenSSL passes null or a context or key of this type that has not been freed, and does not use it again.
     guard((), || unsafe { free::<T>(pointer) });
 }
 
@@ -79,7 +81,7 @@ pub unsafe extern "C" fn freed<T>(pointer: *mut c_void) {
 /// As for [`context`].
 pub unsafe extern "C" fn copied<T: Clone>(pointer: *mut c_void) -> *mut c_void {
     guard(std::ptr::null_mut(), || {
-        // SAFETY: see above.
+        // SAFETY: OpenSSL passes null or a context of this type that has not been freed, and uses it from one thread at a time.
         let context = unsafe { context::<T>(pointer) };
         context.map_or(std::ptr::null_mut(), |c| give(c.clone()))
     })
@@ -94,7 +96,7 @@ pub unsafe fn slice<'a>(pointer: *const u8, length: usize) -> &'a [u8] {
     if length == 0 || pointer.is_null() {
         return &[];
     }
-    // SAFETY: see above.
+    // SAFETY: the pointer is not null, and by the caller's word valid for `length` bytes, which nobody changes during the call.
     unsafe { std::slice::from_raw_parts(pointer, length) }
 }
 
@@ -107,6 +109,6 @@ pub unsafe fn slice_mut<'a>(pointer: *mut u8, length: usize) -> &'a mut [u8] {
     if length == 0 || pointer.is_null() {
         return &mut [];
     }
-    // SAFETY: see above.
+    // SAFETY: the pointer is not null, and by the caller's word valid for `length` bytes, to which nothing else refers during the call.
     unsafe { std::slice::from_raw_parts_mut(pointer, length) }
 }

@@ -43,7 +43,8 @@ impl Waker {
     /// # Safety
     /// `job` is the job this thread is in, of the library of `functions`.
     pub unsafe fn of(functions: &Jobs, job: Opaque) -> Option<Waker> {
-        // SAFETY: see above; the out pointers are to locals, and the data of our key is a `Wait` of `attach`.
+        // SAFETY: `job` is by the caller's word the job this thread is in, of the library of `functions`; the out pointers are to locals,
+        // and the data of our key is a `Wait` of `attach`.
         unsafe {
             let context = (functions.wait_ctx)(job);
             if context.is_null() {

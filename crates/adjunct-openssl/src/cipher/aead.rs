@@ -117,7 +117,7 @@ pub trait Aead: Clone {
     /// `out` is null or valid; nothing is written there.
     #[inline]
     unsafe fn finish(&mut self, out: *mut u8) -> bool {
-        // SAFETY: see above.
+        // SAFETY: `process` takes a null input with a length of 0, and by the caller's word `out` is null or valid.
         unsafe { self.process(out, std::ptr::null(), 0) }.is_some()
     }
 
@@ -281,7 +281,7 @@ unsafe extern "C" fn get_ctx_params<A: Aead>(ctx: *mut c_void, params: *mut Para
 /// # Safety
 /// `params` is OpenSSL's.
 unsafe fn set_params<A: Aead>(c: &mut A, params: *const Param) -> c_int {
-    // SAFETY: see above.
+    // SAFETY: the caller passes OpenSSL's parameter array, which ends and lives through the call.
     for p in unsafe { param::iter(params) } {
         let done = match p.name().to_bytes() {
             b"tlsaad" if p.data_type != param::OCTETS => Err(prov::FAILED_TO_GET_PARAMETER.into()),

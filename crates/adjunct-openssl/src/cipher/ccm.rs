@@ -58,7 +58,7 @@ impl Context {
     /// # Safety
     /// `input` and `out` are valid for `len` bytes.
     unsafe fn message(&mut self, out: *mut u8, input: *const u8, len: usize, expected: Option<[u8; 16]>) -> bool {
-        // SAFETY: see above.
+        // SAFETY: the caller has `input` and `out` valid for `len` bytes.
         let io = unsafe { InOut::from_raw(input, out, len) };
         // One that is not as long as was said ends what was begun, too.
         if !std::mem::take(&mut self.begun) || self.ccm.message(self.shared.encrypt, io).is_err() {
@@ -70,7 +70,7 @@ impl Context {
             if self.tag_len == self.in_force.1 && same_tag(&tag, &expected, self.tag_len) {
                 return true;
             }
-            // SAFETY: see above.
+            // SAFETY: the caller has `out` valid for `len` bytes, and the operation that used it is over.
             unsafe { abi::slice_mut(out, len) }.zeroize();
             return false;
         }
@@ -191,7 +191,7 @@ impl Aead for Context {
             return self.tls_record(aad, unsafe { abi::slice_mut(out, len) });
         }
         if input.is_null() && !out.is_null() {
-            // SAFETY: see above.
+            // SAFETY: the caller has `out` valid or null, and `finish` writes nothing there.
             return unsafe { self.finish(out) }.then_some(0);
         }
         if !self.iv_set {
@@ -204,7 +204,7 @@ impl Aead for Context {
             if !self.length_set && len > 0 {
                 return None;
             }
-            // SAFETY: see above.
+            // SAFETY: `input` is not null, so by the caller's word valid for `len` bytes.
             self.ccm.aad(unsafe { abi::slice(input, len) });
             return Some(len);
         }
@@ -212,7 +212,7 @@ impl Aead for Context {
             return None;
         }
         if self.shared.encrypt {
-            // SAFETY: see above.
+            // SAFETY: neither pointer is null, so by the caller's word both are valid for `len` bytes.
             let done = unsafe { self.message(out, input, len, None) };
             self.tag_set |= done;
             return done.then_some(len);
@@ -221,7 +221,7 @@ impl Aead for Context {
             return None;
         }
         let expected = self.expected;
-        // SAFETY: see above.
+        // SAFETY: neither pointer is null, so by the caller's word both are valid for `len` bytes.
         if !unsafe { self.message(out, input, len, Some(expected)) } {
             return None;
         }

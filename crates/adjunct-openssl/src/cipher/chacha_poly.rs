@@ -45,13 +45,13 @@ impl Context {
         let tag = self.aead.tag();
         if self.shared.encrypt {
             self.tag = tag;
-            // SAFETY: see above.
+            // SAFETY: the caller has `out` valid for the payload and a tag, so the tag fits behind the payload.
             unsafe { std::ptr::copy_nonoverlapping(tag.as_ptr(), out.add(payload), TAG) };
             return Some(payload + TAG);
         }
         if !same_tag(&tag, &received, TAG) {
             // What does not authenticate must not be seen.
-            // SAFETY: see above.
+            // SAFETY: the caller has `out` valid for the payload, and the operation that used it is over.
             unsafe { abi::slice_mut(out, payload) }.zeroize();
             return None;
         }
@@ -115,7 +115,8 @@ impl Aead for Context {
                     return None;
                 }
                 self.shared.tls_aad = None;
-                // SAFETY: see above.
+                // SAFETY: neither pointer is null, so by the caller's word both are valid for `len` bytes, which is the payload that the
+                // header tells and a tag.
                 return unsafe { self.tls_record(aad, out, input) };
             }
             self.aead.aad(&aad);
@@ -131,10 +132,10 @@ impl Aead for Context {
             return (self.tag_len > 0 && same_tag(&tag, &self.tag, self.tag_len.into())).then_some(len);
         }
         if out.is_null() {
-            // SAFETY: see above.
+            // SAFETY: `input` is not null, so by the caller's word valid for `len` bytes.
             self.aead.aad(unsafe { abi::slice(input, len) });
         } else {
-            // SAFETY: see above.
+            // SAFETY: neither pointer is null, so by the caller's word both are valid for `len` bytes.
             self.aead.message(self.shared.encrypt, unsafe { InOut::from_raw(input, out, len) });
         }
         Some(len)

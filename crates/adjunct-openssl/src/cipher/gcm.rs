@@ -92,10 +92,10 @@ impl Aead for Context {
             return Some(0);
         }
         if out.is_null() {
-            // SAFETY: see above.
+            // SAFETY: `input` is not null, so by the caller's word valid for `len` bytes.
             return session.aad(unsafe { abi::slice(input, len) }).then_some(len);
         }
-        // SAFETY: see above.
+        // SAFETY: neither pointer is null, so by the caller's word both are valid for `len` bytes.
         session.crypt(encrypt, unsafe { InOut::from_raw(input, out, len) }).then_some(len)
     }
 

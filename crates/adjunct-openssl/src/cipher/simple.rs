@@ -51,7 +51,7 @@ unsafe extern "C" fn settable_ctx_params<M: Mode>(_ctx: *mut c_void, _provctx: *
 /// # Safety
 /// `params` is OpenSSL's.
 unsafe fn set_params<M: Mode>(state: &mut State, params: *const Param) -> c_int {
-    // SAFETY: see above.
+    // SAFETY: the caller passes OpenSSL's parameter array, which ends and lives through the call.
     unsafe { if M::FIXED { state.check_lengths(&M::INFO, params) } else { state.set_params(params) } }
 }
 

@@ -72,7 +72,8 @@ pub(super) unsafe extern "C" fn gettable_params(_provctx: *mut c_void) -> *const
 /// # Safety
 /// `params` is OpenSSL's.
 pub unsafe fn describe(info: &Info, params: *mut Param) -> c_int {
-    // SAFETY: see above.
+    // SAFETY: the caller passes OpenSSL's parameter array, which ends, lives through the call, and is referred to by nothing else
+    // meanwhile.
     for p in unsafe { param::iter_mut(params) } {
         let value = match p.name().to_bytes() {
             b"mode" => u64::from(info.mode),
@@ -279,7 +280,8 @@ impl State {
     /// # Safety
     /// `params` is OpenSSL's.
     pub unsafe fn get_params(&self, info: &Info, updated_iv: [u8; 16], params: *mut Param) -> c_int {
-        // SAFETY: see above.
+        // SAFETY: the caller passes OpenSSL's parameter array, which ends, lives through the call, and is referred to by nothing else
+        // meanwhile.
         for p in unsafe { param::iter_mut(params) } {
             let done = match p.name().to_bytes() {
                 b"ivlen" => p.set_usize(info.iv),
@@ -318,7 +320,8 @@ impl State {
     /// # Safety
     /// `params` is OpenSSL's.
     pub unsafe fn get_fixed(&self, info: &Info, updated_iv: impl Fn() -> [u8; 16], params: *mut Param) -> c_int {
-        // SAFETY: see above.
+        // SAFETY: the caller passes OpenSSL's parameter array, which ends, lives through the call, and is referred to by nothing else
+        // meanwhile.
         for p in unsafe { param::iter_mut(params) } {
             let done = match p.name().to_bytes() {
                 b"ivlen" => p.set_usize(info.iv),
@@ -340,7 +343,7 @@ impl State {
     /// # Safety
     /// `params` is OpenSSL's.
     pub unsafe fn check_lengths(&self, info: &Info, params: *const Param) -> c_int {
-        // SAFETY: see above.
+        // SAFETY: the caller passes OpenSSL's parameter array, which ends and lives through the call.
         for p in unsafe { param::iter(params) } {
             let (expected, reason) = match p.name().to_bytes() {
                 b"keylen" => (info.key, prov::INVALID_KEY_LENGTH),
@@ -361,7 +364,7 @@ impl State {
     /// # Safety
     /// `params` is OpenSSL's.
     pub unsafe fn set_params(&mut self, params: *const Param) -> c_int {
-        // SAFETY: see above.
+        // SAFETY: the caller passes OpenSSL's parameter array, which ends and lives through the call.
         for p in unsafe { param::iter(params) } {
             let done = match p.name().to_bytes() {
                 b"padding" => p.get_u32().map(|v| self.pad = v != 0),

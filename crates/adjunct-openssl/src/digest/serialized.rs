@@ -81,14 +81,15 @@ pub(super) unsafe extern "C" fn deserialize<const ROOM: usize>(
         if done != 1 {
             return 0;
         }
-        // SAFETY: as in `serialize`.
+        // SAFETY: `theirs` is a context of the default provider whose state has `length` bytes, all of them written when it was begun and
+        // read in.
         let state = unsafe { std::slice::from_raw_parts(theirs.raw().cast::<u8>(), length) };
         // More than a block cannot be begun: the library would write beyond it.
         let begun = state.last_chunk().map_or(u32::MAX, |bytes| u32::from_ne_bytes(*bytes));
         if begun as usize >= block {
             return 0;
         }
-        // SAFETY: as in `serialize`; what was checked is one of the library's states.
+        // SAFETY: a digest's state comes first in our context and has `length` bytes; what was checked is one of the library's states.
         unsafe { std::ptr::copy_nonoverlapping(state.as_ptr(), ctx.cast(), length) };
         1
     })

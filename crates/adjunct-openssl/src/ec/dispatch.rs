@@ -267,7 +267,7 @@ fn stock_new(algorithm: Algorithm) -> Option<Context> {
 /// # Safety
 /// `provctx` is OpenSSL's, or null.
 unsafe fn stock_params<S: Signer>(provctx: *mut c_void, function: c_int) -> Option<*const Param> {
-    // SAFETY: see above.
+    // SAFETY: the caller passes OpenSSL's provider context, or null.
     let algorithm = unsafe { default_algorithm(provctx, id::OP_SIGNATURE, S::NAME) }?;
     let object = stock_new(algorithm)?;
     let (raw, context, null) = (object.raw(), algorithm.provider_context(), std::ptr::null());

@@ -103,7 +103,7 @@ unsafe extern "C" fn settable_params<const INDEX: usize>(provctx: *mut c_void) -
 /// # Safety
 /// `provctx` is OpenSSL's.
 unsafe fn algorithm(provctx: *mut c_void, index: usize) -> Option<Algorithm> {
-    // SAFETY: see above.
+    // SAFETY: the caller passes OpenSSL's provider context.
     let (_, library, template) = unsafe { template(provctx, index) }?;
     Some(library.encoder(&template))
 }

@@ -121,7 +121,7 @@ impl Context {
     unsafe fn set(&mut self, params: *const Param) -> c_int {
         let mut ours = self.delegated.is_none();
         if ours {
-            // SAFETY: see above.
+            // SAFETY: the caller passes OpenSSL's parameter array, which ends and lives through the call.
             for p in unsafe { param::iter(params) } {
                 match (p.name().to_bytes(), p.get_i64()) {
                     (b"ecdh-cofactor-mode", Some(mode @ -1..=1)) => self.cofactor_mode = mode as c_int,

@@ -98,13 +98,13 @@ impl Generation {
     /// `params` is OpenSSL's.
     unsafe fn set(&mut self, params: *const Param) -> bool {
         if self.delegated.is_none() {
-            // SAFETY: see above.
+            // SAFETY: the caller passes OpenSSL's parameter array, which ends and lives through the call.
             if let Ok((plan, chosen)) = unsafe { self.planned(params) } {
                 (self.plan, self.chosen) = (plan, chosen);
                 return true;
             }
         }
-        // SAFETY: see above.
+        // SAFETY: the caller passes OpenSSL's parameter array, which ends and lives through the call.
         self.delegate().is_some_and(|theirs| unsafe { theirs.set_params(params) } == 1)
     }
 
@@ -114,7 +114,7 @@ impl Generation {
     /// `params` is OpenSSL's.
     unsafe fn planned(&self, params: *const Param) -> Result<(Native, bool), NotNative> {
         let (mut plan, mut chosen) = (self.plan.with_key(None), self.chosen);
-        // SAFETY: see above.
+        // SAFETY: the caller passes OpenSSL's parameter array, which ends and lives through the call.
         for p in unsafe { param::iter(params) } {
             match p.name().to_bytes() {
                 b"group" => {

@@ -316,7 +316,7 @@ unsafe fn changed(native: &Native, params: *const Param) -> Result<Native, NotNa
     let private = native.key.as_ref().and_then(Key::private);
     let mut changed = native.with_key(None);
     let mut public = None;
-    // SAFETY: see above.
+    // SAFETY: the caller passes OpenSSL's parameter array, which ends and lives through the call.
     for p in unsafe { param::iter(params) } {
         match p.name().to_bytes() {
             b"encoded-pub-key" => public = Some(p.get_octets().ok_or(NotNative)?),

@@ -39,7 +39,7 @@ pub struct EcKey {
 /// # Safety
 /// `key` is null or came from [`key_of`] and has not been freed.
 unsafe fn key<'a>(key: *const c_void) -> Option<&'a EcKey> {
-    // SAFETY: see above.
+    // SAFETY: the caller passes null or a key from `key_of` that has not been freed.
     unsafe { key.cast::<EcKey>().as_ref() }
 }
 
@@ -288,7 +288,7 @@ fn form_name(form: Form) -> &'static CStr {
 /// # Safety
 /// `provctx` is OpenSSL's, or null.
 pub(crate) unsafe fn key_params(provctx: *mut c_void, name: &CStr) -> Option<*const Param> {
-    // SAFETY: see above.
+    // SAFETY: the caller passes OpenSSL's provider context, or null.
     let algorithm = unsafe { default_algorithm(provctx, id::OP_KEYMGMT, name) }?;
     let context = algorithm.provider_context();
     let null = std::ptr::null();
@@ -302,6 +302,6 @@ unsafe fn default_algorithm(provctx: *mut c_void, operation: c_int, name: &CStr)
     if provctx.is_null() {
         return None;
     }
-    // SAFETY: see above.
+    // SAFETY: the caller passes OpenSSL's provider context, which is not null, and OpenSSL keeps the provider as long as that is in use.
     unsafe { crate::provider::provider(provctx) }.fallback()?.algorithm(operation, name)
 }

@@ -73,7 +73,7 @@ impl Signer for Context {
         key: *mut c_void,
         params: *const Param,
     ) -> c_int {
-        // SAFETY: as the trait says.
+        // SAFETY: the caller passes OpenSSL's pointers: a key of this module's key management or null, and a C string or null.
         let (key, name) =
             unsafe { (key.cast::<EcKey>().as_ref(), (!digest.is_null()).then(|| CStr::from_ptr(digest))) };
         match key {
@@ -101,7 +101,7 @@ impl Signer for Context {
             };
             (self.method, self.digest_size) = (Some(method), method.size);
         }
-        // SAFETY: as the trait says.
+        // SAFETY: the caller passes OpenSSL's parameter array, which ends and lives through the call.
         if unsafe { self.set(params) } != 1 {
             return 0;
         }
@@ -140,7 +140,7 @@ impl Signer for Context {
         };
         let longest = group.max_signature();
         if out.is_null() {
-            // SAFETY: as the trait says.
+            // SAFETY: the caller passes a valid place for the length.
             unsafe { *length = longest };
             return 1;
         }
@@ -155,7 +155,8 @@ impl Signer for Context {
             }
             return done;
         };
-        // SAFETY: as the trait says; a signature is not longer than the longest.
+        // SAFETY: `out` is not null, so by the caller's word it has room for `size` bytes, at least the longest signature; `length` is a
+        // valid place.
         unsafe {
             abi::slice_mut(out, signature.len()).copy_from_slice(signature);
             *length = signature.len();
@@ -182,7 +183,7 @@ impl Signer for Context {
     unsafe fn set(&mut self, params: *const Param) -> c_int {
         // A digest name stays as it is while its data passes through.
         let fixed = self.purpose.is_some_and(Purpose::is_digest) && self.method.is_some();
-        // SAFETY: as the trait says.
+        // SAFETY: the caller passes OpenSSL's parameter array, which ends and lives through the call.
         for p in unsafe { param::iter(params) } {
             match p.name().to_bytes() {
                 b"digest" => match p.get_str().and_then(|name| self.method_of(name)) {
@@ -204,7 +205,8 @@ impl Signer for Context {
     }
 
     unsafe fn answer(&self, params: *mut Param) -> c_int {
-        // SAFETY: as the trait says.
+        // SAFETY: the caller passes OpenSSL's parameter array, which ends, lives through the call, and is referred to by nothing else
+        // meanwhile.
         for p in unsafe { param::iter_mut(params) } {
             let done = match p.name().to_bytes() {
                 // As OpenSSL: where there is none, that is an error.

@@ -63,7 +63,7 @@ const KEYPAIR: c_int = PUBLIC | PRIVATE;
 /// # Safety
 /// `key` is null or came from this key management and has not been freed.
 unsafe fn key<'a>(key: *const c_void) -> Option<&'a EcxKey> {
-    // SAFETY: see above.
+    // SAFETY: the caller passes null or a key of this key management that has not been freed.
     unsafe { key.cast::<EcxKey>().as_ref() }
 }
 

@@ -100,7 +100,7 @@ impl Signer for Context {
         key: *mut c_void,
         params: *const Param,
     ) -> c_int {
-        // SAFETY: as the trait says.
+        // SAFETY: the caller passes OpenSSL's pointers: a key of this module's key management or null, and a C string or null.
         let (key, named) = unsafe { (key.cast::<EcxKey>().as_ref(), !digest.is_null() && *digest != 0) };
         if named {
             self.provider.core.raise(prov::INVALID_DIGEST);
@@ -122,7 +122,7 @@ impl Signer for Context {
         if odd || matches!(purpose, Purpose::Sign | Purpose::Verify) {
             return c_int::from(self.delegate(params));
         }
-        // SAFETY: as the trait says.
+        // SAFETY: the caller passes OpenSSL's parameter array, which ends and lives through the call.
         unsafe { self.set(params) }
     }
 
@@ -152,10 +152,10 @@ impl Signer for Context {
                 self.provider.core.raise(prov::NOT_A_PRIVATE_KEY);
                 return 0;
             };
-            // SAFETY: as the trait says.
+            // SAFETY: `out` is not null, so by the caller's word it has room for `size` bytes, at least a signature.
             unsafe { abi::slice_mut(out, SIGNATURE).copy_from_slice(&signature) };
         }
-        // SAFETY: as the trait says.
+        // SAFETY: the caller passes a valid place for the length.
         unsafe { *length = SIGNATURE };
         1
     }
@@ -167,7 +167,7 @@ impl Signer for Context {
     }
 
     unsafe fn set(&mut self, params: *const Param) -> c_int {
-        // SAFETY: as the trait says.
+        // SAFETY: the caller passes OpenSSL's parameter array, which ends and lives through the call.
         let other = unsafe { param::iter(params) }.any(|p| match p.name().to_bytes() {
             b"instance" => !p.get_str().is_some_and(|name| name.eq_ignore_ascii_case("Ed25519")),
             b"context-string" => p.get_octets().is_none_or(|context| !context.is_empty()),
@@ -178,7 +178,8 @@ impl Signer for Context {
 
     unsafe fn answer(&self, params: *mut Param) -> c_int {
         let instances = self.provider.version >= (3, 2);
-        // SAFETY: as the trait says.
+        // SAFETY: the caller passes OpenSSL's parameter array, which ends, lives through the call, and is referred to by nothing else
+        // meanwhile.
         for p in unsafe { param::iter_mut(params) } {
             let done = match p.name().to_bytes() {
                 // SEQUENCE { OID id-Ed25519 } (RFC 8410).

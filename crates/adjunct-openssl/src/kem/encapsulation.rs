@@ -62,7 +62,7 @@ unsafe extern "C" fn decapsulate_init(context: *mut c_void, keydata: *mut c_void
 /// # Safety
 /// The arguments are OpenSSL's.
 unsafe fn init(context: *mut c_void, keydata: *mut c_void, params: *const Param, encapsulates: bool) -> c_int {
-    // SAFETY: see above.
+    // SAFETY: the caller passes OpenSSL's arguments: a context of this module and a key of this module's key management, or null.
     let (c, kem) = unsafe { (abi::context::<Context>(context), key(keydata)) };
     let (Some(c), Some(kem)) = (c, kem) else { return 0 };
     let enough = |kem: &&KemKey| if encapsulates { kem.key.is_some() } else { kem.private_of().is_some() };
@@ -71,7 +71,7 @@ unsafe fn init(context: *mut c_void, keydata: *mut c_void, params: *const Param,
         return 0;
     };
     (c.key, c.encapsulates) = (kem.key.clone(), encapsulates);
-    // SAFETY: see above.
+    // SAFETY: the caller passes OpenSSL's parameter array, which ends and lives through the call.
     unsafe { c.set(params) }
 }
 
@@ -84,7 +84,7 @@ impl Context {
             return 1;
         }
         let hybrid = self.key.as_ref().is_some_and(|key| key.kind().is_hybrid());
-        // SAFETY: see above.
+        // SAFETY: the caller passes OpenSSL's parameter array, which ends and lives through the call.
         let Some(random) = unsafe { param::find(params, c"ikme") }.filter(|_| !hybrid) else { return 1 };
         self.random = None;
         let Some(bytes) = random.get_octets().and_then(|bytes| <&[u8; RANDOM]>::try_from(bytes).ok()) else {
@@ -111,7 +111,7 @@ impl Context {
 /// # Safety
 /// `length` is null or OpenSSL's.
 unsafe fn room(c: &Context, length: *mut usize, needed: usize) -> bool {
-    // SAFETY: see above.
+    // SAFETY: the caller passes OpenSSL's place for a length, or null.
     let refused = match unsafe { length.as_mut() } {
         None => prov::NULL_LENGTH_POINTER,
         Some(length) if *length < needed => prov::OUTPUT_BUFFER_TOO_SMALL,

@@ -399,7 +399,7 @@ impl Generation {
     /// # Safety
     /// `params` is OpenSSL's.
     unsafe fn set<const K: usize>(&mut self, params: *const Param) -> bool {
-        // SAFETY: see above.
+        // SAFETY: the caller passes OpenSSL's parameter array, which ends and lives through the call.
         let (properties, seed) = unsafe { (param::find(params, c"properties"), param::find(params, c"seed")) };
         if properties.is_some_and(|p| p.data_type != UTF8) {
             return false;

@@ -148,7 +148,7 @@ fn stock(provider: &Provider, kind: usize) -> Option<fallback::Algorithm> {
 /// # Safety
 /// `key` is null or came from this key management and has not been freed.
 unsafe fn key<'a>(key: *const c_void) -> Option<&'a KemKey> {
-    // SAFETY: see above.
+    // SAFETY: the caller passes null or a key of this key management that has not been freed.
     unsafe { key.cast::<KemKey>().as_ref() }
 }
 

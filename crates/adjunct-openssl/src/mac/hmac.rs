@@ -119,7 +119,7 @@ impl TlsContext {
     unsafe fn update_record(&mut self, data: *const u8, length: usize) -> bool {
         let hmac = match &mut self.mac.engine {
             Engine::Served(hmac) => hmac,
-            // SAFETY: see above.
+            // SAFETY: the caller answers for `data` being valid for `length` bytes and for those of the record that was announced.
             Engine::Delegated { mac, .. } => return unsafe { mac.update_record(data, length) },
             Engine::None | Engine::Unkeyed(_) => return false,
         };
@@ -131,7 +131,7 @@ impl TlsContext {
         if length > self.record.size {
             return false;
         }
-        // SAFETY: see above.
+        // SAFETY: the caller answers for `data` being valid for all the bytes of the record that was announced.
         let Ok(mac) = hmac.tls_record(header, unsafe { slice(data, self.record.size) }, length) else {
             return false;
         };
@@ -146,7 +146,8 @@ impl TlsContext {
         if output.size < mac.length() || output.data.is_null() {
             return false;
         }
-        // SAFETY: see above.
+        // SAFETY: the caller answers for `output` being as it describes itself: `data`, which is not null, has room for the MAC, and
+        // `length` is null or a place for a number.
         unsafe {
             mac.finish(slice_mut(output.data, mac.length()));
             if !output.length.is_null() {

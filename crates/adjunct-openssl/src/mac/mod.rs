@@ -129,7 +129,7 @@ impl<M: Keyed> Context<M> {
     /// `provctx` is OpenSSL's, which keeps the provider alive as long as its contexts.
     unsafe fn create(provctx: *mut c_void) -> Context<M> {
         adjunct::ops::attribute();
-        // SAFETY: see above.
+        // SAFETY: the caller passes OpenSSL's provider context, and OpenSSL keeps the provider as long as its contexts.
         let provider = unsafe { provider(provctx) };
         Context { provider, next: Next::Unchanged, engine: Engine::None }
     }
@@ -271,7 +271,7 @@ impl<M: Keyed> Context<M> {
         if key.is_null() {
             return self.restart();
         }
-        // SAFETY: see above.
+        // SAFETY: `key` is not null, and the caller passes OpenSSL's key with `length` readable bytes.
         self.set_key(unsafe { slice(key, length) })
     }
 
@@ -301,18 +301,18 @@ impl<M: Keyed> Context<M> {
                         self.provider.core.raise(prov::OUTPUT_BUFFER_TOO_SMALL);
                         return false;
                     }
-                    // SAFETY: see above.
+                    // SAFETY: the caller answers for `output`: `data`, which is not null, has room for `size` bytes.
                     mac.finish(unsafe { slice_mut(output.data, size) });
                 }
                 if !output.length.is_null() {
-                    // SAFETY: see above.
+                    // SAFETY: the caller answers for `output`: `length`, which is not null, is a place for a number.
                     unsafe { *output.length = size };
                 }
                 true
             }
             Engine::Delegated { mac, counts, total } => {
                 let asks_length = output.data.is_null();
-                // SAFETY: see above.
+                // SAFETY: the caller answers for `output` being as it describes itself.
                 let done = unsafe { mac.finish(output) == 1 };
                 if let (true, false, Some(counts)) = (done, asks_length, *counts) {
                     counts.done(Direction::Encrypt, *total);

@@ -138,7 +138,7 @@ impl Context {
     ) -> Option<(Operation, c_int)> {
         let provider = self.provider();
         let key = self.key.as_ref()?.foreign(provider)?;
-        // SAFETY: see above.
+        // SAFETY: the caller passes a parameter array, which ends and lives through the call.
         unsafe {
             provider.adopt_digests(digest, params);
             Operation::begin(key, c"RSA", kind, digest, params)
@@ -148,7 +148,7 @@ impl Context {
     /// # Safety
     /// `key` is null or a key of ours; `params` is a parameter array; `digest` is for kinds that have one.
     pub unsafe fn init(&mut self, digest: Option<&CStr>, key: *const c_void, kind: Kind, params: *const Param) -> bool {
-        // SAFETY: see above.
+        // SAFETY: the caller passes null or a key of this module's key management that has not been freed.
         if let Some(key) = unsafe { object(key) } {
             self.key = key.material.clone();
         }
@@ -161,14 +161,14 @@ impl Context {
         self.padding = padding::PKCS1;
         self.salt = default_salt(self.provider());
         (self.fixed, self.hasher, self.delegated) = (false, None, None);
-        // SAFETY: see above.
+        // SAFETY: the caller passes a parameter array, which ends and lives through the call.
         let taken = ours && unsafe { self.plan(params) }.is_ok_and(|plan| self.start(plan, digest));
         if taken {
             return true;
         }
         let known = self.digest;
         let digest = digest.or(known.as_ref().map(Named::name));
-        // SAFETY: see above.
+        // SAFETY: the caller passes a parameter array, which ends and lives through the call.
         let begun = unsafe { self.delegate_with(kind, digest, params) };
         let good = begun.as_ref().is_some_and(|(_, done)| *done == 1);
         self.delegated = begun.map(|(operation, _)| operation);
@@ -205,7 +205,7 @@ impl Context {
     unsafe fn plan(&self, params: *const Param) -> Result<Plan, NotOurs> {
         let mut plan = Plan { padding: self.padding, salt: self.salt, digest: self.digest, mgf1: self.mgf1 };
         let (mut salted, mut masked, mut hashed) = (false, false, false);
-        // SAFETY: see above.
+        // SAFETY: the caller passes a parameter array, which ends and lives through the call.
         for p in unsafe { param::iter(params) } {
             match p.name().to_bytes() {
                 b"digest" => {
@@ -264,7 +264,7 @@ impl Context {
     /// `params` is a parameter array.
     pub unsafe fn set(&mut self, params: *const Param) -> c_int {
         if self.delegated.is_none() {
-            // SAFETY: see above.
+            // SAFETY: the caller passes a parameter array, which ends and lives through the call.
             match unsafe { self.plan(params) } {
                 Ok(plan) => {
                     self.take(plan);
@@ -277,7 +277,7 @@ impl Context {
                 Err(NotOurs) => {
                     // Data has passed here: first, what OpenSSL says to this in the middle of a message.
                     let judge = self.delegate_as(self.kind);
-                    // SAFETY: see above.
+                    // SAFETY: the caller passes a parameter array, which ends and lives through the call.
                     let result = judge.map_or(0, |mut operation| unsafe { operation.set_params(params) });
                     if result != 1 {
                         return result;
@@ -286,7 +286,7 @@ impl Context {
                 }
             }
         }
-        // SAFETY: see above.
+        // SAFETY: the caller passes a parameter array, which ends and lives through the call.
         unsafe {
             self.provider().adopt_digests(None, params);
             self.delegated.as_mut().map_or(0, |operation| operation.set_params(params))

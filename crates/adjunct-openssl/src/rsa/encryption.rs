@@ -79,7 +79,7 @@ impl Context {
     /// # Safety
     /// `key` is null or a key of ours; `params` is a parameter array.
     unsafe fn init(&mut self, key: *const c_void, kind: Kind, params: *const Param) -> c_int {
-        // SAFETY: see above.
+        // SAFETY: the caller passes null or a key of this module's key management that has not been freed.
         if let Some(key) = unsafe { object(key) } {
             self.key = key.material.clone();
         }
@@ -98,7 +98,7 @@ impl Context {
                 return 0;
             }
         }
-        // SAFETY: see above.
+        // SAFETY: the caller passes a parameter array, which ends and lives through the call.
         unsafe { self.set(params) }
     }
 
@@ -108,13 +108,13 @@ impl Context {
     /// `params` is a parameter array.
     unsafe fn set(&mut self, params: *const Param) -> c_int {
         if self.delegated.is_none() {
-            // SAFETY: see above.
+            // SAFETY: the caller passes a parameter array, which ends and lives through the call.
             if unsafe { self.take(params) } {
                 return 1;
             }
             self.delegated = self.delegate();
         }
-        // SAFETY: see above.
+        // SAFETY: the caller passes a parameter array, which ends and lives through the call.
         unsafe {
             self.provider().adopt_digests(None, params);
             self.delegated.as_mut().map_or(0, |operation| operation.set_params(params))
@@ -129,7 +129,7 @@ impl Context {
         let (mut digest, mut mgf1, mut padding) = (self.digest, self.mgf1, self.padding);
         let (mut client, mut alternative) = (self.client_version, self.alternative_version);
         let (mut label, mut implicit) = (None, self.implicit_rejection);
-        // SAFETY: see above.
+        // SAFETY: the caller passes a parameter array, which ends and lives through the call.
         for p in unsafe { param::iter(params) } {
             let known = match p.name().to_bytes() {
                 b"digest" => {
@@ -284,11 +284,12 @@ impl Context {
         };
         let decrypts = self.kind == Kind::Decrypt;
         if let Some(operation) = &mut self.delegated {
-            // SAFETY: see above.
+            // SAFETY: the caller answers for `output` being as it describes itself.
             return material.delegated(decrypts, output, unsafe { operation.run(output, input) });
         }
         let room = if decrypts && self.padding == padding::TLS { PREMASTER } else { material.size() };
-        // SAFETY: see above.
+        // SAFETY: the caller answers for `output`: `length` is a place for a number, and `data`, where it is not null, has room for `size`
+        // bytes.
         unsafe {
             if output.data.is_null() {
                 *output.length = room;
@@ -393,7 +394,7 @@ unsafe extern "C" fn decrypt(
     input: *const u8,
     input_length: usize,
 ) -> c_int {
-    // SAFETY: as OpenSSL calls it; the context knows what it was set up for.
+    // SAFETY: the arguments are OpenSSL's, as `encrypt` takes them; the context knows what it was set up for.
     unsafe { encrypt(ctx, out, length, size, input, input_length) }
 }
 

@@ -118,11 +118,11 @@ impl Material {
     /// `params` is a parameter array that lives through the call.
     pub unsafe fn import(provider: &Provider, selection: c_int, params: *const Param) -> Option<Material> {
         let private = selection & id::KEYMGMT_SELECT_PRIVATE_KEY != 0;
-        // SAFETY: see above.
+        // SAFETY: the caller passes a parameter array, which ends and lives through the call.
         if let Some(key) = unsafe { own(private, params) } {
             return Some(Material::own(key));
         }
-        // SAFETY: see above.
+        // SAFETY: the caller passes a parameter array, which ends and lives through the call.
         let key = unsafe { default_provider::Key::from_params(provider.fallback()?, c"RSA", selection, params) }?;
         let key = fallback::shared(key)?;
         let private = key.has(id::KEYMGMT_SELECT_PRIVATE_KEY) == 1;
@@ -215,7 +215,7 @@ impl Material {
 pub(super) unsafe fn own(private: bool, params: *const Param) -> Option<Key> {
     let mut numbers: [Option<Zeroizing<Vec<u8>>>; PARTS.len()] = Default::default();
     let mut more = false;
-    // SAFETY: see above.
+    // SAFETY: the caller passes a parameter array, which ends and lives through the call.
     for p in unsafe { param::iter(params) } {
         match PARTS.iter().position(|(_, name)| *name == p.name()) {
             Some(i) => numbers[i] = Some(Zeroizing::new(p.get_bignum()?)),

@@ -71,7 +71,8 @@ impl KeyObject {
 /// # Safety
 /// The pointer is null or came from [`new`], [`generate`] or [`dup`], and has not been freed.
 pub(super) unsafe fn object<'a>(pointer: *const c_void) -> Option<&'a KeyObject> {
-    // SAFETY: see above; only `import` writes, before OpenSSL shares a key.
+    // SAFETY: the caller passes null or a key of this key management that has not been freed; only `import` writes, before OpenSSL shares a
+    // key.
     unsafe { pointer.cast::<KeyObject>().as_ref() }
 }
 
@@ -377,14 +378,14 @@ impl Generation {
     /// # Safety
     /// `params` is a parameter array.
     unsafe fn set(&mut self, params: *const Param) -> c_int {
-        // SAFETY: see above.
+        // SAFETY: the caller passes a parameter array, which ends and lives through the call.
         if self.delegated.is_none() && unsafe { self.take(params) } {
             return 1;
         }
         if self.delegated.is_none() {
             self.delegated = self.delegate();
         }
-        // SAFETY: see above.
+        // SAFETY: the caller passes a parameter array, which ends and lives through the call.
         self.delegated.as_mut().map_or(0, |generation| unsafe { generation.set_params(params) })
     }
 
@@ -394,7 +395,7 @@ impl Generation {
     /// `params` is a parameter array.
     unsafe fn take(&mut self, params: *const Param) -> bool {
         let (mut bits, mut primes, mut e) = (self.bits, self.primes, None);
-        // SAFETY: see above.
+        // SAFETY: the caller passes a parameter array, which ends and lives through the call.
         for p in unsafe { param::iter(params) } {
             let done = match p.name().to_bytes() {
                 b"bits" => p.get_usize().map(|number| bits = number),

@@ -29,11 +29,12 @@ impl Context {
     pub(super) unsafe fn sign(&mut self, output: Output, data: &[u8]) -> c_int {
         let Some(material) = self.key.clone() else { return 0 };
         if let Some(operation) = &mut self.delegated {
-            // SAFETY: see above.
+            // SAFETY: the caller answers for `output` being as it describes itself.
             return material.delegated(true, output, unsafe { operation.run(output, data) });
         }
         let size = material.size();
-        // SAFETY: see above.
+        // SAFETY: the caller answers for `output`: `length` is a place for a number, and `data`, where it is not null, has room for `size`
+        // bytes.
         unsafe {
             if output.data.is_null() {
                 *output.length = size;
@@ -106,17 +107,17 @@ impl Context {
     /// `output` is as it describes itself.
     pub(super) unsafe fn digest_sign(&mut self, output: Output) -> c_int {
         if output.data.is_null() && self.hasher.is_some() {
-            // SAFETY: see above; a null output asks for the size only.
+            // SAFETY: the caller answers for `output` being as it describes itself; a null output asks for the size only.
             return unsafe { self.sign(output, &[]) };
         }
         if self.hasher.is_none() {
             let Some(operation) = &mut self.delegated else { return 0 };
-            // SAFETY: see above.
+            // SAFETY: the caller answers for `output` being as it describes itself.
             let done = unsafe { operation.sign_final(output) };
             return self.key.as_ref().map_or(done, |material| material.delegated(true, output, done));
         }
         let Some((digest, length)) = self.finish() else { return 0 };
-        // SAFETY: see above.
+        // SAFETY: the caller answers for `output` being as it describes itself.
         unsafe { self.sign(output, &digest[..length]) }
     }
 
@@ -135,7 +136,7 @@ impl Context {
     pub(super) unsafe fn recover(&mut self, output: Output, signature: &[u8]) -> c_int {
         let Some(material) = self.key.clone() else { return 0 };
         if let Some(operation) = &mut self.delegated {
-            // SAFETY: see above.
+            // SAFETY: the caller answers for `output` being as it describes itself.
             return material.delegated(false, output, unsafe { operation.run(output, signature) });
         }
         if output.data.is_null() {

@@ -126,7 +126,8 @@ pub unsafe fn select(
     give: impl FnOnce(usize) -> Opaque,
     nid: c_int,
 ) -> c_int {
-    // SAFETY: see above; either pointer is a place for the answer.
+    // SAFETY: by the caller's word the pointers are libcrypto's: each is null or a place for the answer, and `method` is null where the
+    // list is asked for.
     unsafe {
         if method.is_null() {
             if !list.is_null() {
@@ -144,7 +145,8 @@ pub unsafe fn select(
 /// # Safety
 /// `data` is what libcrypto keeps for a method whose size was set to that of a pointer, or null.
 pub unsafe fn place<'a, T>(data: Opaque) -> Option<&'a mut *mut T> {
-    // SAFETY: see above; libcrypto's allocator aligns for pointers and fills with zeros.
+    // SAFETY: by the caller's word `data` is null or what libcrypto keeps for a method of a pointer's size; its allocator aligns for
+    // pointers and fills with zeros.
     unsafe { data.cast::<*mut T>().as_mut() }
 }
 
@@ -155,7 +157,7 @@ pub unsafe fn place<'a, T>(data: Opaque) -> Option<&'a mut *mut T> {
 pub unsafe fn release<T>(place: &mut *mut T) {
     let held = std::mem::replace(place, std::ptr::null_mut());
     if !held.is_null() {
-        // SAFETY: see above.
+        // SAFETY: by the caller's word the pointer came from a box, and it is taken out of its place first, so that it is freed once.
         drop(unsafe { Box::from_raw(held) });
     }
 }

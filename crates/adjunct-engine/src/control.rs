@@ -96,7 +96,7 @@ unsafe fn from_name(name: *const c_char) -> c_int {
     if name.is_null() {
         return -1;
     }
-    // SAFETY: see above.
+    // SAFETY: `name` is not null; libcrypto passes a C string with this command.
     let name = unsafe { CStr::from_ptr(name) };
     if let Some(index) = COMMANDS.iter().position(|(known, _)| *known == name) {
         return BASE + index as c_int;

@@ -72,7 +72,7 @@ unsafe fn fill(f: &Functions, table: Opaque) {
 /// # Safety
 /// `f` are libcrypto's functions.
 pub unsafe fn method(f: &'static Functions) -> Option<Opaque> {
-    // SAFETY: see above.
+    // SAFETY: `f` are by the caller's word libcrypto's functions, called as documented; the new table is ours alone until it is given out.
     unsafe {
         lay_over(f);
         let ours = (f.ec_meth_new)((f.ec_default)());
@@ -90,7 +90,8 @@ pub unsafe fn method(f: &'static Functions) -> Option<Opaque> {
 /// # Safety
 /// `f` are libcrypto's functions.
 pub unsafe fn install(f: &'static Functions) -> bool {
-    // SAFETY: see above; the setters store a word each.
+    // SAFETY: `f` are by the caller's word libcrypto's functions, and the default table is made writable while it is changed; the setters
+    // store a word each.
     unsafe {
         lay_over(f);
         let table = (f.ec_default)();

@@ -78,7 +78,7 @@ unsafe fn fill(f: &Functions, table: Opaque) -> bool {
 /// # Safety
 /// `f` are libcrypto's functions.
 pub unsafe fn method(f: &'static Functions) -> Option<Opaque> {
-    // SAFETY: see above.
+    // SAFETY: `f` are by the caller's word libcrypto's functions, called as documented; the new table is ours alone until it is given out.
     unsafe {
         lay_over(f)?;
         let ours = (f.rsa_meth_dup)((f.rsa_default)());
@@ -95,7 +95,8 @@ pub unsafe fn method(f: &'static Functions) -> Option<Opaque> {
 /// # Safety
 /// `f` are libcrypto's functions.
 pub unsafe fn install(f: &'static Functions) -> bool {
-    // SAFETY: see above; the setters store a word each.
+    // SAFETY: `f` are by the caller's word libcrypto's functions, and the default table is made writable while it is changed; the setters
+    // store a word each.
     unsafe {
         let table = (f.rsa_default)();
         if lay_over(f).is_none() {
@@ -263,7 +264,7 @@ unsafe fn block<'a>(key: &Key, from: *const u8, length: c_int) -> Option<&'a [u8
 /// # Safety
 /// `to` has room for it.
 unsafe fn put(result: &[u8], to: *mut u8) -> c_int {
-    // SAFETY: see above.
+    // SAFETY: the caller has room for the result at `to`; `result` is ours, so the two do not overlap.
     unsafe { std::ptr::copy_nonoverlapping(result.as_ptr(), to, result.len()) };
     result.len() as c_int
 }

@@ -72,7 +72,7 @@ impl OsslAlgorithm {
     /// The list ends, and stays as it is.
     pub(crate) unsafe fn list(mut entry: *const OsslAlgorithm) -> impl Iterator<Item = &'static OsslAlgorithm> {
         std::iter::from_fn(move || {
-            // SAFETY: see above; the walk never passes the end.
+            // SAFETY: the caller answers for the list's end and for its staying as it is; the walk never passes the end.
             let current = unsafe { entry.as_ref() }.filter(|entry| !entry.names.is_null())?;
             // SAFETY: `current` is not the list's end, so another entry follows.
             entry = unsafe { entry.add(1) };

@@ -39,7 +39,7 @@ impl Neighbours {
     /// # Safety
     /// The functions may be called with `argument` until the process ends.
     pub unsafe fn register(&self, came: Notice, went: Notice, query: Query, argument: *mut c_void) -> bool {
-        // SAFETY: as the caller says; the handle is that of the provider which was given these functions.
+        // SAFETY: the caller answers for the functions and `argument`; the handle is that of the provider which was given these functions.
         unsafe { (self.register)(self.own, Some(came), Some(went), Some(query), argument) == 1 }
     }
 
@@ -53,7 +53,8 @@ impl Neighbours {
     /// # Safety
     /// The handle is one that a [`Notice`] was given, in it or while the library context lives.
     pub unsafe fn name<'a>(&self, provider: Handle) -> &'a CStr {
-        // SAFETY: as the caller says; the name lives as long as the provider, and that as long as its library context.
+        // SAFETY: the caller answers for the handle being one that a notice was given; the name lives as long as the provider, and that as
+        // long as its library context.
         unsafe {
             let name = (self.name)(provider);
             if name.is_null() { c"" } else { CStr::from_ptr(name) }
@@ -65,8 +66,8 @@ impl Neighbours {
     /// # Safety
     /// As for [`Neighbours::name`].
     pub unsafe fn references(&self, provider: Handle) -> c_int {
-        // SAFETY: as the caller says. One reference more tells their number, and is given back; neither takes a lock that a notice is
-        // called with, for both only count.
+        // SAFETY: the caller answers for the handle being one that a notice was given. One reference more tells their number, and is given
+        // back; neither takes a lock that a notice is called with, for both only count.
         unsafe {
             let with_ours = (self.up_ref)(provider, 0);
             if with_ours > 0 {
@@ -81,7 +82,7 @@ impl Neighbours {
     /// # Safety
     /// As for [`Neighbours::name`].
     pub unsafe fn own_references(&self) -> c_int {
-        // SAFETY: as the caller says.
+        // SAFETY: the handle of this provider is live, as the caller says that the library context lives.
         unsafe { self.references(self.own) }
     }
 
@@ -90,7 +91,8 @@ impl Neighbours {
     /// # Safety
     /// As for [`Neighbours::name`], not in a [`Notice`], and the activation is the caller's to take.
     pub unsafe fn deactivate(&self, provider: Handle) -> bool {
-        // SAFETY: as the caller says.
+        // SAFETY: the caller answers for the handle being one that a notice was given, for not being in a notice, and for the activation
+        // being its own to take.
         unsafe { (self.free)(provider, 1) == 1 }
     }
 }

@@ -385,7 +385,7 @@ impl Param {
 pub unsafe fn iter<'a>(array: *const Param) -> impl Iterator<Item = &'a Param> {
     let mut next = array;
     std::iter::from_fn(move || {
-        // SAFETY: see above; next never passes the end.
+        // SAFETY: the caller answers for the array: null, or ended by an entry with a null key, which `next` never passes.
         unsafe {
             if next.is_null() || (*next).key.is_null() {
                 return None;
@@ -402,7 +402,7 @@ pub unsafe fn iter<'a>(array: *const Param) -> impl Iterator<Item = &'a Param> {
 /// # Safety
 /// As for [`iter`].
 pub unsafe fn find<'a>(array: *const Param, name: &CStr) -> Option<&'a Param> {
-    // SAFETY: see above.
+    // SAFETY: the caller answers for the array: null, or ended by an entry with a null key, and alive as long as the result.
     unsafe { iter(array) }.find(|p| p.name() == name)
 }
 
@@ -413,7 +413,8 @@ pub unsafe fn find<'a>(array: *const Param, name: &CStr) -> Option<&'a Param> {
 pub unsafe fn iter_mut<'a>(array: *mut Param) -> impl Iterator<Item = &'a mut Param> {
     let mut next = array;
     std::iter::from_fn(move || {
-        // SAFETY: see above; each entry is handed out once.
+        // SAFETY: the caller answers for the array: null, or ended by an entry with a null key, with nothing else that refers to its
+        // entries, each of which is handed out once.
         unsafe {
             if next.is_null() || (*next).key.is_null() {
                 return None;

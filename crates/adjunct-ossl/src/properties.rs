@@ -17,7 +17,7 @@ impl Properties {
     /// The context lives, and no other thread searches it for algorithms meanwhile: OpenSSL frees the query that was in force, without
     /// a lock.
     pub unsafe fn set(&self, context: Opaque, query: &CStr) -> bool {
-        // SAFETY: as the caller says.
+        // SAFETY: the caller answers for the context being alive, and for no other thread searching it meanwhile; the query is a C string.
         self.errors.quietly(|| unsafe { (self.set)(context, query.as_ptr()) } == 1)
     }
 }

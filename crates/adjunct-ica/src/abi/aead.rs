@@ -45,7 +45,7 @@ pub unsafe extern "C" fn ica_aes_ccm(
     key_length: c_uint,
     direction: c_uint,
 ) -> c_uint {
-    // SAFETY: see above.
+    // SAFETY: the caller's buffers have the lengths given.
     verified(|| unsafe {
         let (encrypt, key) = (encrypts(direction)?, self::aes_key(aes_key, key_length)?);
         if cipher.is_null() || length == 0 && aad_length == 0 || !matches!(mac_length, 4..=16) {
@@ -98,7 +98,7 @@ pub unsafe extern "C" fn ica_aes_gcm(
     key_length: c_uint,
     direction: c_uint,
 ) -> c_uint {
-    // SAFETY: see above.
+    // SAFETY: the caller's buffers have the lengths given.
     verified(|| unsafe {
         let (encrypt, key) = (encrypts(direction)?, self::aes_key(aes_key, key_length)?);
         let (iv, aad) = (bytes(iv, iv_length)?, bytes(aad, aad_length)?);
@@ -161,7 +161,7 @@ pub unsafe extern "C" fn ica_aes_gcm_initialize(
     subkey: *mut u8,
     direction: c_uint,
 ) -> c_uint {
-    // SAFETY: see above.
+    // SAFETY: the caller's buffers have the lengths given; `icb`, `ucb` and the subkey are blocks.
     code(|| unsafe { begin(iv_length, (aes_key, key_length), [icb, ucb, subkey], direction, |_| bytes(iv, iv_length)) })
 }
 
@@ -181,7 +181,7 @@ pub unsafe extern "C" fn ica_aes_gcm_initialize_fips(
     subkey: *mut u8,
     direction: c_uint,
 ) -> c_uint {
-    // SAFETY: see above.
+    // SAFETY: the caller's buffers have the lengths given; `icb`, `ucb` and the subkey are blocks; encrypting, the vector is writable.
     code(|| unsafe {
         if iv_length < LEAST_IV {
             return Err(Errno::INVALID);
@@ -212,7 +212,7 @@ pub unsafe extern "C" fn ica_aes_gcm_intermediate(
     subkey: *const u8,
     direction: c_uint,
 ) -> c_uint {
-    // SAFETY: see above.
+    // SAFETY: the caller's buffers have the lengths given; the counter, the tag and the subkey are blocks.
     code(|| unsafe {
         let (encrypt, key) = (encrypts(direction)?, self::aes_key(aes_key, key_length)?);
         let subkey = array(subkey)?;
@@ -244,7 +244,7 @@ pub unsafe extern "C" fn ica_aes_gcm_last(
     subkey: *const u8,
     direction: c_uint,
 ) -> c_uint {
-    // SAFETY: see above.
+    // SAFETY: the caller's buffers have the lengths given; the counter, the tag and the subkey are blocks.
     verified(|| unsafe {
         let (encrypt, key) = (encrypts(direction)?, self::aes_key(aes_key, key_length)?);
         let subkey = array(subkey)?;
@@ -282,7 +282,7 @@ pub extern "C" fn ica_aes_gcm_kma_ctx_new() -> *mut Context {
 pub unsafe extern "C" fn ica_aes_gcm_kma_ctx_free(context: *mut Context) {
     guard((), || {
         if !context.is_null() {
-            // SAFETY: see above.
+            // SAFETY: the pointer is not null; the caller passes a context from `ica_aes_gcm_kma_ctx_new` and does not use it again.
             drop(unsafe { Box::from_raw(context) });
         }
     });
@@ -311,7 +311,7 @@ pub unsafe extern "C" fn ica_aes_gcm_kma_init(
     key_length: c_uint,
     ctx: *mut Context,
 ) -> c_int {
-    // SAFETY: see above.
+    // SAFETY: the caller's buffers have the lengths given, and the context is live and the caller's.
     number(|| unsafe {
         context(ctx)?.start(encrypts(direction)?, self::aes_key(aes_key, key_length)?, bytes(iv, iv_length)?)
     })
@@ -329,7 +329,7 @@ pub unsafe extern "C" fn ica_aes_gcm_kma_init_fips(
 ) -> c_int {
     // A vector of our own is for what it encrypts: of as many bytes as the original takes, every one random.
     const MOST_IV: usize = 260;
-    // SAFETY: see above.
+    // SAFETY: the caller's buffers have the lengths given, and the context is live and the caller's.
     number(|| unsafe {
         let length = super::length(iv_length)?;
         if iv_length < LEAST_IV || length > MOST_IV || !encrypts(direction)? {
@@ -345,7 +345,7 @@ pub unsafe extern "C" fn ica_aes_gcm_kma_init_fips(
 /// The caller's buffers and context.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ica_aes_gcm_kma_get_iv(ctx: *const Context, iv: *mut u8, iv_length: *mut c_uint) -> c_int {
-    // SAFETY: see above.
+    // SAFETY: the caller's buffers have the lengths given, and the context is live and the caller's.
     number(|| unsafe {
         let own = constant(ctx)?.iv();
         if iv_length.is_null() {
@@ -377,7 +377,7 @@ pub unsafe extern "C" fn ica_aes_gcm_kma_update(
     end_of_data: c_uint,
     ctx: *mut Context,
 ) -> c_int {
-    // SAFETY: see above.
+    // SAFETY: the caller's buffers have the lengths given, and the context is live and the caller's.
     number(|| unsafe {
         let (context, aad) = (context(ctx)?, bytes(aad, aad_length)?);
         context.allows(aad.len(), end_of_aad != 0, super::length(length)?, end_of_data != 0)?;
@@ -396,7 +396,7 @@ pub unsafe extern "C" fn ica_aes_gcm_kma_update(
 /// The caller's buffers and context.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ica_aes_gcm_kma_get_tag(tag: *mut u8, length: c_uint, ctx: *const Context) -> c_int {
-    // SAFETY: see above.
+    // SAFETY: the caller's buffers have the lengths given, and the context is live and the caller's.
     number(|| unsafe {
         let context = constant(ctx)?;
         if tag.is_null() || !tag_length(length as usize) {
@@ -414,7 +414,7 @@ pub unsafe extern "C" fn ica_aes_gcm_kma_get_tag(tag: *mut u8, length: c_uint, c
 /// The caller's buffers and context.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ica_aes_gcm_kma_verify_tag(tag: *const u8, length: c_uint, ctx: *const Context) -> c_int {
-    // SAFETY: see above.
+    // SAFETY: the caller's buffers have the lengths given, and the context is live and the caller's.
     verified(|| unsafe {
         let context = constant(ctx)?;
         if tag.is_null() || !tag_length(length as usize) || context.encrypts() {

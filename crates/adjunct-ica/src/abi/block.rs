@@ -27,7 +27,7 @@ macro_rules! cipher {
         pub unsafe extern "C" fn $name(
             input: *const u8, output: *mut u8, length: c_ulong, $raw: *const u8, $($extra: c_uint,)? direction: c_uint,
         ) -> c_uint {
-            // SAFETY: see above.
+            // SAFETY: the caller's buffers have the lengths given.
             code(|| unsafe {
                 let length = whole::<$block>(length)?;
                 let (key, encrypt) = ($key?, encrypts(direction)?);
@@ -54,7 +54,7 @@ macro_rules! cipher {
             input: *const u8, output: *mut u8, length: c_ulong, $raw: *const u8, $($extra: c_uint,)? iv: *mut u8,
             $($before: c_uint,)? direction: c_uint, $($after: c_uint,)?
         ) -> c_uint {
-            // SAFETY: see above.
+            // SAFETY: the caller's buffers have the lengths given; the vector is a block.
             code(|| unsafe {
                 let length = $lengths::<$block>(length)?;
                 let (key, encrypt) = ($key?, encrypts(direction)?);
@@ -77,7 +77,7 @@ macro_rules! cipher {
             input: *const u8, output: *mut u8, length: c_ulong, $raw: *const u8, $($extra: c_uint,)? list: *const u8,
             direction: c_uint,
         ) -> c_uint {
-            // SAFETY: see above.
+            // SAFETY: the caller's buffers have the lengths given; the list is of whole blocks.
             code(|| unsafe {
                 let (key, encrypt) = ($key?, encrypts(direction)?);
                 let list = bytes(list, self::length(length)?.next_multiple_of($block))?;
@@ -99,7 +99,7 @@ macro_rules! cipher {
             message: *const u8, length: c_ulong, mac: *mut u8, mac_length: c_uint, $raw: *const u8,
             $($extra: c_uint,)? direction: c_uint,
         ) -> c_uint {
-            // SAFETY: see above.
+            // SAFETY: the caller's buffers have the lengths given.
             verified(|| unsafe {
                 let key = $key?;
                 let (made, bytes) = last($mac(key), key, bytes(message, length)?, None, (mac, mac_length), direction)?;
@@ -117,7 +117,7 @@ macro_rules! cipher {
         pub unsafe extern "C" fn $name(
             message: *const u8, length: c_ulong, $raw: *const u8, $($extra: c_uint,)? iv: *mut u8,
         ) -> c_uint {
-            // SAFETY: see above.
+            // SAFETY: the caller's buffers have the lengths given; the vector is a block.
             code(|| unsafe {
                 let key = $key?;
                 let mut chain = *array::<$block>(iv)?;
@@ -137,7 +137,7 @@ macro_rules! cipher {
             message: *const u8, length: c_ulong, mac: *mut u8, mac_length: c_uint, $raw: *const u8,
             $($extra: c_uint,)? iv: *const u8, direction: c_uint,
         ) -> c_uint {
-            // SAFETY: see above.
+            // SAFETY: the caller's buffers have the lengths given; the vector is null or a block.
             verified(|| unsafe {
                 let key = $key?;
                 let chain = if iv.is_null() { None } else { Some(*array::<$block>(iv)?) };
@@ -299,7 +299,7 @@ pub unsafe extern "C" fn ica_aes_xts(
     tweak: *const u8,
     direction: c_uint,
 ) -> c_uint {
-    // SAFETY: see above.
+    // SAFETY: the caller's buffers have the lengths given; the tweak is a block.
     code(|| unsafe {
         let (length, encrypt) = (at_least::<16>(length)?, encrypts(direction)?);
         let first = *array::<16>(tweak)?;
@@ -331,7 +331,7 @@ pub unsafe extern "C" fn ica_aes_xts_ex(
     iv: *mut u8,
     direction: c_uint,
 ) -> c_uint {
-    // SAFETY: see above.
+    // SAFETY: the caller's buffers have the lengths given; tweak and vector are null or a block.
     code(|| unsafe {
         let (length, encrypt) = (at_least::<16>(length)?, encrypts(direction)?);
         let mut xts = Xts::default();

@@ -16,7 +16,7 @@ use zeroize::Zeroizing;
 pub unsafe extern "C" fn ica_ec_key_new(nid: c_uint, length: *mut c_uint) -> *mut Key {
     guard(null_mut(), || match Curve::from_nid(nid) {
         Some(curve) if !length.is_null() => {
-            // SAFETY: see above.
+            // SAFETY: `length` is not null, so by the caller's word a place for a number.
             unsafe { length.write_unaligned(curve.length() as c_uint) };
             handle(Key::new(curve)).unwrap_or(null_mut())
         }
@@ -28,7 +28,8 @@ pub unsafe extern "C" fn ica_ec_key_new(nid: c_uint, length: *mut c_uint) -> *mu
 /// `key` is null or of `ica_ec_key_new`, and no other thread uses it; each number is null or as long as the key's.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ica_ec_key_init(x: *const u8, y: *const u8, d: *const u8, key: *mut Key) -> c_int {
-    // SAFETY: see above.
+    // SAFETY: the caller passes null or a live key of `ica_ec_key_new` that no other thread uses; each number is null or as long as the
+    // key's.
     secret(|| unsafe {
         let key = key.as_mut().ok_or(Errno::INVALID)?;
         let length = key.length();
@@ -44,7 +45,7 @@ pub unsafe extern "C" fn ica_ec_key_init(x: *const u8, y: *const u8, d: *const u
 /// `key` is null or of `ica_ec_key_new`, and no other thread uses it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ica_ec_key_generate(_handle: c_int, key: *mut Key) -> c_int {
-    // SAFETY: see above.
+    // SAFETY: the caller passes null or a live key of `ica_ec_key_new` that no other thread uses.
     secret(|| unsafe { key.as_mut() }.ok_or(Errno::INVALID)?.generate())
 }
 
@@ -58,7 +59,7 @@ pub unsafe extern "C" fn ica_ecdh_derive_secret(
     z: *mut u8,
     length: c_uint,
 ) -> c_int {
-    // SAFETY: see above.
+    // SAFETY: the caller passes null or live keys of `ica_ec_key_new`, and a `z` that is null or has the length given.
     secret(|| unsafe {
         let (private, public) = (private.as_ref().ok_or(Errno::INVALID)?, public.as_ref().ok_or(Errno::INVALID)?);
         if z.is_null() || (length as usize) < private.length() {
@@ -81,7 +82,7 @@ pub unsafe extern "C" fn ica_ecdsa_sign(
     signature: *mut u8,
     signature_length: c_uint,
 ) -> c_int {
-    // SAFETY: see above.
+    // SAFETY: the arguments are the caller's, as `ica_ecdsa_sign_ex` takes them; no nonce is given.
     unsafe { ica_ecdsa_sign_ex(handle, key, hash, hash_length, signature, signature_length, std::ptr::null()) }
 }
 
@@ -115,7 +116,8 @@ pub unsafe extern "C" fn ica_ecdsa_sign_ex(
     signature_length: c_uint,
     nonce: *const u8,
 ) -> c_int {
-    // SAFETY: see above.
+    // SAFETY: the caller passes null or a live key of `ica_ec_key_new`, buffers that are null or have the lengths given, and a nonce that
+    // is null or as long as the private key.
     secret(|| unsafe {
         let (key, hash, length) = operands(key, (hash, hash_length), (signature, signature_length))?;
         let mut room = [0; 2 * MAX_FIELD];
@@ -141,7 +143,7 @@ pub unsafe extern "C" fn ica_ecdsa_verify(
     signature: *const u8,
     signature_length: c_uint,
 ) -> c_int {
-    // SAFETY: see above.
+    // SAFETY: the caller passes null or a live key of `ica_ec_key_new`, and buffers that are null or have the lengths given.
     number(|| unsafe {
         let (key, hash, length) = operands(key, (hash, hash_length), (signature, signature_length))?;
         key.verify(hash, std::slice::from_raw_parts(signature, length))
@@ -154,7 +156,8 @@ pub unsafe extern "C" fn ica_ecdsa_verify(
 /// `key` is null or of `ica_ec_key_new`; `q` is null or twice as long as the private key; `length` is null or the caller's.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ica_ec_key_get_public_key(key: *const Key, q: *mut u8, length: *mut c_uint) -> c_int {
-    // SAFETY: see above.
+    // SAFETY: the caller passes null or a live key of `ica_ec_key_new`, a `q` that is null or twice as long as the private key, and a
+    // length or null.
     number(|| unsafe {
         let key = key.as_ref().ok_or(Errno::INVALID)?;
         let mut room = [0; MAX_POINT];
@@ -168,7 +171,8 @@ pub unsafe extern "C" fn ica_ec_key_get_public_key(key: *const Key, q: *mut u8, 
 /// `key` is null or of `ica_ec_key_new`; `d` is null or as long as the private key; `length` is null or the caller's.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ica_ec_key_get_private_key(key: *const Key, d: *mut u8, length: *mut c_uint) -> c_int {
-    // SAFETY: see above.
+    // SAFETY: the caller passes null or a live key of `ica_ec_key_new`, a `d` that is null or as long as the private key, and a length or
+    // null.
     secret(|| unsafe {
         let key = key.as_ref().ok_or(Errno::INVALID)?;
         get(key.private(), key.length(), d, length)
@@ -180,7 +184,8 @@ pub unsafe extern "C" fn ica_ec_key_get_private_key(key: *const Key, d: *mut u8,
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ica_ec_key_free(key: *mut Key) {
     if !key.is_null() {
-        // SAFETY: see above; the private key is overwritten when it goes.
+        // SAFETY: the key is not null; the caller has it from `ica_ec_key_new` and uses it no more. The private key is overwritten when it
+        // goes.
         guard((), || drop(unsafe { Box::from_raw(key) }));
     }
 }
@@ -193,7 +198,7 @@ unsafe fn hash<'a>(hash: *const u8, length: c_uint) -> Result<&'a [u8], Errno> {
     if !matches!(length, 20 | 28 | 32 | 48 | 64) {
         return Err(Errno::INVALID);
     }
-    // SAFETY: see above.
+    // SAFETY: the caller's buffer is readable for that length while the result lives.
     unsafe { super::bytes(hash, length) }
 }
 
@@ -203,7 +208,8 @@ unsafe fn get(half: Option<&[u8]>, size: usize, out: *mut u8, length: *mut c_uin
     if out.is_null() || length.is_null() {
         return Err(Errno::INVALID);
     }
-    // SAFETY: see above.
+    // SAFETY: neither pointer is null, so by the caller's word `out` has room for `size` bytes, no fewer than the half has, and `length` is
+    // a place for a number.
     unsafe {
         length.write_unaligned(size as c_uint);
         write(out, half.ok_or(Errno::INVALID)?);
@@ -214,6 +220,6 @@ unsafe fn get(half: Option<&[u8]>, size: usize, out: *mut u8, length: *mut c_uin
 /// # Safety
 /// `out` is writable for the length of `data`, which is ours.
 unsafe fn write(out: *mut u8, data: &[u8]) {
-    // SAFETY: see above.
+    // SAFETY: the caller has `out` writable for the length of `data`, which is ours, so that the two do not overlap.
     unsafe { std::ptr::copy_nonoverlapping(data.as_ptr(), out, data.len()) };
 }

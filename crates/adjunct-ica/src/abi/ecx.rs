@@ -21,7 +21,7 @@ fn traceless_status(body: impl FnOnce() -> Result<(), Errno>) -> c_int {
 /// # Safety
 /// Null, or a live context of that curve.
 unsafe fn key<'a, C, const N: usize>(key: *const Key<C, N>) -> Result<&'a Key<C, N>, Errno> {
-    // SAFETY: see above.
+    // SAFETY: the caller passes null or a live context of that curve.
     unsafe { key.as_ref() }.ok_or(Errno::INVALID)
 }
 
@@ -30,7 +30,7 @@ unsafe fn key<'a, C, const N: usize>(key: *const Key<C, N>) -> Result<&'a Key<C,
 /// # Safety
 /// Null, or a live context of that curve, which no other thread uses meanwhile.
 unsafe fn key_mut<'a, C, const N: usize>(key: *mut Key<C, N>) -> Result<&'a mut Key<C, N>, Errno> {
-    // SAFETY: see above.
+    // SAFETY: the caller passes null or a live context of that curve that no other thread uses meanwhile.
     unsafe { key.as_mut() }.ok_or(Errno::INVALID)
 }
 
@@ -138,7 +138,7 @@ macro_rules! keys {
         /// A pointer to write a context to.
         #[unsafe(no_mangle)]
         pub unsafe extern "C" fn $new(context: *mut *mut Key<$curve, $length>) -> c_int {
-            // SAFETY: see above.
+            // SAFETY: the caller passes a pointer to write a context to, or null.
             status(|| unsafe { new(context) })
         }
 
@@ -150,7 +150,7 @@ macro_rules! keys {
             private: *const u8,
             public: *const u8,
         ) -> c_int {
-            // SAFETY: see above.
+            // SAFETY: the caller passes null or a live context that no other thread uses, and keys of the header's lengths or null.
             traceless_status(|| unsafe { set(context, private, public) })
         }
 
@@ -158,7 +158,7 @@ macro_rules! keys {
         /// A live context, and room for keys of the header's lengths.
         #[unsafe(no_mangle)]
         pub unsafe extern "C" fn $get(context: *mut Key<$curve, $length>, private: *mut u8, public: *mut u8) -> c_int {
-            // SAFETY: see above.
+            // SAFETY: the caller passes null or a live context, and room for keys of the header's lengths or null.
             traceless_status(|| unsafe { get(context, private, public) })
         }
 
@@ -166,7 +166,7 @@ macro_rules! keys {
         /// A live context that no other thread uses.
         #[unsafe(no_mangle)]
         pub unsafe extern "C" fn $generate(context: *mut Key<$curve, $length>) -> c_int {
-            // SAFETY: see above.
+            // SAFETY: the caller passes null or a live context that no other thread uses.
             traceless_status(|| unsafe { key_mut(context)?.generate() })
         }
 
@@ -174,7 +174,7 @@ macro_rules! keys {
         /// A pointer to a live context, or to null.
         #[unsafe(no_mangle)]
         pub unsafe extern "C" fn $delete(context: *mut *mut Key<$curve, $length>) -> c_int {
-            // SAFETY: see above.
+            // SAFETY: the caller passes a pointer to a live context or to null, or null.
             status(|| unsafe { delete(context) })
         }
     };
@@ -190,7 +190,7 @@ macro_rules! agreement {
             secret: *mut u8,
             peer: *const u8,
         ) -> c_int {
-            // SAFETY: see above.
+            // SAFETY: the caller passes null or a live context, and buffers of the key's length or null.
             traceless_status(|| unsafe { derive(context, secret, peer) })
         }
     };
@@ -207,7 +207,7 @@ macro_rules! signatures {
             message: *const u8,
             length: usize,
         ) -> c_int {
-            // SAFETY: see above.
+            // SAFETY: the caller passes null or a live context, room for a signature or null, and a message of that length.
             traceless_status(|| unsafe { sign(context, signature, (message, length)) })
         }
 
@@ -220,7 +220,7 @@ macro_rules! signatures {
             message: *const u8,
             length: usize,
         ) -> c_int {
-            // SAFETY: see above.
+            // SAFETY: the caller passes null or a live context, a signature or null, and a message of that length.
             traceless_status(|| unsafe { verify(context, signature, (message, length)) })
         }
     };

@@ -168,7 +168,7 @@ macro_rules! hashes {
             context: *mut $context,
             out: *mut u8,
         ) -> c_uint {
-            // SAFETY: see above.
+            // SAFETY: the caller's buffers and context have the lengths given and those of the hash.
             code(|| unsafe {
                 run(&digest::$method, part, (data, length.into()), context, (out, digest::$method.size))
             })
@@ -203,7 +203,7 @@ macro_rules! shakes {
             out: *mut u8,
             out_length: c_uint,
         ) -> c_uint {
-            // SAFETY: see above.
+            // SAFETY: the caller's buffers and context have the lengths given.
             code(|| unsafe {
                 if out_length == 0 {
                     return Err(Errno::INVALID);

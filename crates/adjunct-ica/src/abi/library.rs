@@ -40,7 +40,7 @@ pub unsafe extern "C" fn ica_open_adapter(handle: *mut c_int) -> c_uint {
         if handle.is_null() {
             return Err(Errno::INVALID);
         }
-        // SAFETY: see above.
+        // SAFETY: `handle` is not null, so by the caller's word a place for an `int`.
         unsafe { handle.write_unaligned(NO_DRIVER) };
         Ok(())
     })
@@ -60,7 +60,7 @@ pub unsafe extern "C" fn ica_get_version(info: *mut [c_uint; 3]) -> c_uint {
         if info.is_null() {
             return Err(Errno::INVALID);
         }
-        // SAFETY: see above.
+        // SAFETY: `info` is not null, so by the caller's word a structure of three numbers.
         unsafe { info.write_unaligned(adjunct::LIBICA_VERSION) };
         Ok(())
     })
@@ -87,7 +87,7 @@ pub unsafe extern "C" fn ica_get_hw_info(info: *mut Machine) -> c_int {
             return Err(Errno::INVALID);
         }
         let own = machine().ok_or(Errno::IO)?;
-        // SAFETY: see above.
+        // SAFETY: `info` is not null, so by the caller's word a place for the structure.
         unsafe { info.write_unaligned(own) };
         Ok(())
     })
@@ -135,7 +135,7 @@ pub unsafe extern "C" fn ica_random_number_generate(length: c_uint, data: *mut u
         if data.is_null() {
             return Err(Errno::INVALID);
         }
-        // SAFETY: see above.
+        // SAFETY: the caller's buffer has that length and nobody else uses it during the call.
         let out = unsafe { bytes_mut(data, length) }?;
         let generator = Generator::new();
         serve::begin(Function::Prng, generator.in_hardware())?;
@@ -152,7 +152,8 @@ pub unsafe extern "C" fn ica_mp_mul512(product: *mut [u64; 16], a: *const [u64; 
         if product.is_null() || a.is_null() || b.is_null() {
             return Err(Errno::INVALID);
         }
-        // SAFETY: see above; the product may lie where a factor does.
+        // SAFETY: no pointer is null, so by the caller's word they are arrays of 16, 8 and 8 words; the product, which may lie where a
+        // factor does, is written last.
         unsafe {
             let (a, b) = (a.read_unaligned(), b.read_unaligned());
             product.write_unaligned(multiply(&a, &b));
@@ -165,7 +166,7 @@ pub unsafe extern "C" fn ica_mp_mul512(product: *mut [u64; 16], a: *const [u64; 
 /// Arrays of 16 and 8 words.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ica_mp_sqr512(product: *mut [u64; 16], a: *const [u64; 8]) -> c_int {
-    // SAFETY: see above.
+    // SAFETY: the caller passes arrays of 16 and 8 words, or null.
     unsafe { ica_mp_mul512(product, a, a) }
 }
 

@@ -13,7 +13,8 @@ pub unsafe extern "C" fn ica_get_functionlist(list: *mut Element, length: *mut c
         if length.is_null() {
             return Err(Errno::INVALID);
         }
-        // SAFETY: see above.
+        // SAFETY: `length` is not null, so by the caller's word a number; a `list` that is not null has room for as many elements as it
+        // says, which is looked at.
         unsafe {
             if !list.is_null() {
                 if (length.read_unaligned() as usize) < LENGTH {

@@ -65,7 +65,7 @@ pub unsafe fn bytes<'a>(data: *const u8, length: impl TryInto<usize>) -> Result<
     match self::length(length)? {
         0 => Ok(&[]),
         _ if data.is_null() => Err(Errno::INVALID),
-        // SAFETY: see above.
+        // SAFETY: the pointer is not null, and the caller's buffer is readable for that length while the result lives.
         length => Ok(unsafe { std::slice::from_raw_parts(data, length) }),
     }
 }
@@ -82,7 +82,7 @@ pub unsafe fn bytes_mut<'a>(data: *mut u8, length: impl TryInto<usize>) -> Resul
     match self::length(length)? {
         0 => Ok(&mut []),
         _ if data.is_null() => Err(Errno::INVALID),
-        // SAFETY: see above.
+        // SAFETY: the pointer is not null, and the caller's buffer is writable, and nobody else's, for that length while the result lives.
         length => Ok(unsafe { std::slice::from_raw_parts_mut(data, length) }),
     }
 }
@@ -97,7 +97,7 @@ pub unsafe fn bytes_mut<'a>(data: *mut u8, length: impl TryInto<usize>) -> Resul
 // A reference, not the bytes: those the compiler would take apart and put together again.
 #[inline(always)]
 pub unsafe fn array<'a, const N: usize>(data: *const u8) -> Result<&'a [u8; N], Errno> {
-    // SAFETY: see above.
+    // SAFETY: the caller passes null or `N` readable bytes that nobody writes while the result lives.
     unsafe { data.cast::<[u8; N]>().as_ref() }.ok_or(Errno::INVALID)
 }
 
@@ -107,7 +107,7 @@ pub unsafe fn array<'a, const N: usize>(data: *const u8) -> Result<&'a [u8; N], 
 /// `N` bytes are writable.
 #[inline]
 pub unsafe fn put<const N: usize>(data: *mut u8, value: &[u8; N]) {
-    // SAFETY: see above.
+    // SAFETY: the caller has `N` writable bytes at `data`.
     unsafe { data.cast::<[u8; N]>().write(*value) };
 }
 
@@ -117,7 +117,7 @@ pub unsafe fn put<const N: usize>(data: *mut u8, value: &[u8; N]) {
 /// So many bytes, 16 at most, are writable.
 #[inline]
 pub unsafe fn put_tag(to: *mut u8, tag: &[u8; 16], length: usize) {
-    // SAFETY: see above.
+    // SAFETY: the caller has `length` writable bytes at `to`, 16 at most, which are apart from `tag`.
     unsafe {
         match length {
             16 => put(to, tag),
@@ -146,12 +146,13 @@ pub unsafe fn in_out(
     }
     let apart = (input as usize).abs_diff(output as usize);
     if apart == 0 || apart >= length {
-        // SAFETY: see above.
+        // SAFETY: neither pointer is null, so by the caller's word both are valid for `length` bytes; they are the same memory, or apart.
         return body(unsafe { InOut::from_raw(input, output, length) });
     }
     let mut copy = Zeroizing::new(Vec::new());
     copy.try_reserve_exact(length).map_err(|_| Errno::NO_MEMORY)?;
-    // SAFETY: see above; the copy has the room, and is apart from the output.
+    // SAFETY: neither pointer is null, so by the caller's word both are valid for `length` bytes; the copy has the room, and is apart from
+    // the output.
     unsafe {
         copy.extend_from_slice(std::slice::from_raw_parts(input, length));
         body(InOut::from_raw(copy.as_ptr(), output, length))
@@ -191,6 +192,6 @@ pub unsafe fn aes_key<'a>(key: *const u8, length: c_uint) -> Result<&'a [u8], Er
     if !matches!(length, 16 | 24 | 32) {
         return Err(Errno::INVALID);
     }
-    // SAFETY: see above.
+    // SAFETY: the caller's buffer is readable for that length while the result lives.
     unsafe { bytes(key, length) }
 }

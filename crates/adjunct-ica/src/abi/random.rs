@@ -74,7 +74,7 @@ pub unsafe extern "C" fn ica_drbg_instantiate(
     name: *const u8,
     length: usize,
 ) -> c_int {
-    // SAFETY: see above.
+    // SAFETY: the caller passes null or a place for a handle, and a string of that length or null.
     code(|| unsafe {
         ours(mechanism)?;
         if handle.is_null() || !(*handle).is_null() {
@@ -108,7 +108,7 @@ pub unsafe extern "C" fn ica_drbg_reseed(
     additional: *const u8,
     length: usize,
 ) -> c_int {
-    // SAFETY: see above.
+    // SAFETY: the caller passes null or a live handle, and input of that length or null.
     code(|| unsafe { Ok(generator(handle)?.reseed(prediction_resistance, input(additional, length)?)?) })
 }
 
@@ -124,7 +124,7 @@ pub unsafe extern "C" fn ica_drbg_generate(
     out: *mut u8,
     length: usize,
 ) -> c_int {
-    // SAFETY: see above.
+    // SAFETY: the caller passes null or a live handle, and buffers of the lengths given.
     code(|| unsafe {
         let drbg = generator(handle)?;
         // A copy, for it may lie where the numbers go.
@@ -145,7 +145,7 @@ pub unsafe extern "C" fn ica_drbg_generate(
 /// The caller's handle, which no other thread uses.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ica_drbg_uninstantiate(handle: *mut *mut Drbg) -> c_int {
-    // SAFETY: see above.
+    // SAFETY: the caller passes null or a place that holds null or a live handle, which no other thread uses.
     code(|| unsafe {
         if handle.is_null() || (*handle).is_null() {
             return Err(Errno::INVALID.into());

@@ -71,7 +71,8 @@ impl CrtKey {
     /// They are readable, and nobody writes them while the result lives.
     unsafe fn numbers<'a>(&self, lengths: Lengths) -> Result<Crt<'a>, Errno> {
         let (half, longer) = (lengths.half, lengths.longer());
-        // SAFETY: see above; a null pointer is refused.
+        // SAFETY: the caller has the numbers readable for these lengths, and unwritten while the result lives; `bytes` refuses a null
+        // pointer.
         unsafe {
             Ok(Crt {
                 p: bytes(self.p, longer)?,
@@ -89,7 +90,7 @@ impl CrtKey {
     /// None is null, and there is room.
     unsafe fn put(&self, lengths: Lengths, crt: &Crt<'_>) {
         let (half, longer) = (lengths.half, lengths.longer());
-        // SAFETY: see above.
+        // SAFETY: by the caller's word no number is null, and there is room for these lengths.
         unsafe {
             put(self.p, longer, crt.p);
             put(self.q, half, crt.q);
@@ -106,7 +107,8 @@ impl CrtKey {
 /// The field is writable.
 unsafe fn put(field: *mut u8, length: usize, number: &[u8]) {
     let number = &number[number.len().saturating_sub(length)..];
-    // SAFETY: see above; `number` is ours, apart from the field.
+    // SAFETY: the field has by the caller's word `length` writable bytes, and `number`, which is no longer than that, is ours and apart
+    // from the field.
     unsafe {
         field.write_bytes(0, length - number.len());
         field.add(length - number.len()).copy_from_nonoverlapping(number.as_ptr(), number.len());
@@ -121,7 +123,7 @@ unsafe fn read<T: Copy>(place: *const T) -> Result<T, Errno> {
     if place.is_null() {
         return Err(Errno::INVALID);
     }
-    // SAFETY: see above.
+    // SAFETY: `place` is not null, so by the caller's word readable; it need not be aligned.
     Ok(unsafe { place.read_unaligned() })
 }
 
@@ -136,7 +138,7 @@ impl Block {
     /// `length` bytes, at most [`MAX_LENGTH`], are readable.
     unsafe fn new(input: *const u8, length: usize) -> Block {
         let mut block = Block { input: Zeroizing::new([0; MAX_LENGTH]), output: Zeroizing::new([0; MAX_LENGTH]) };
-        // SAFETY: see above.
+        // SAFETY: the caller has `length` readable bytes at `input`, which are at most [`MAX_LENGTH`], the room of the block.
         unsafe { input.copy_to_nonoverlapping(block.input.as_mut_ptr(), length) };
         block
     }
@@ -151,7 +153,7 @@ pub unsafe extern "C" fn ica_rsa_mod_expo(
     key: *const ModExpoKey,
     output: *mut u8,
 ) -> c_uint {
-    // SAFETY: see above.
+    // SAFETY: the caller's pointers are null or valid: the key's numbers, the input and the output have the length that the key says.
     code(|| unsafe {
         let key = read(key)?;
         if input.is_null() || output.is_null() || !key.is_whole() {
@@ -173,7 +175,7 @@ pub unsafe extern "C" fn ica_rsa_mod_expo(
 /// The key's numbers, the input and the output have the length the key says.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ica_rsa_crt(_handle: c_int, input: *const u8, key: *const CrtKey, output: *mut u8) -> c_uint {
-    // SAFETY: see above.
+    // SAFETY: the caller's pointers are null or valid: the key's numbers, the input and the output have the length that the key says.
     code(|| unsafe {
         let key = read(key)?;
         if input.is_null() || output.is_null() || !key.is_whole() {
@@ -193,7 +195,7 @@ pub unsafe extern "C" fn ica_rsa_crt(_handle: c_int, input: *const u8, key: *con
 pub unsafe extern "C" fn ica_rsa_crt_key_check(key: *mut CrtKey) -> c_uint {
     let mut code_of_turned = 0;
     let failed = code(|| {
-        // SAFETY: see above. What is written is copied before.
+        // SAFETY: the caller's key is null or valid, and its numbers have the lengths that it says; what is written is copied before.
         unsafe {
             let key = read(key)?;
             if !key.is_whole() {
@@ -246,7 +248,7 @@ unsafe fn generate(
         return Err(Errno::INVALID);
     }
     let lengths = Lengths::of(public.key_length)?;
-    // SAFETY: see above.
+    // SAFETY: the public key's pointers are not null, and by the caller's word its numbers have the length that it says.
     let (front, last) = unsafe { bytes(public.exponent, lengths.whole)? }.split_at(lengths.whole - MIN_LENGTH);
     let last: [u8; MIN_LENGTH] = last.try_into().map_err(|_| Errno::INVALID)?;
     if front.iter().any(|&b| b != 0) {
@@ -254,7 +256,7 @@ unsafe fn generate(
     }
     let mut exponent = chosen(last);
     let key = rsa::generate(form, modulus_bits as usize, &mut exponent)?;
-    // SAFETY: see above.
+    // SAFETY: the public key's pointers are not null, and by the caller's word its numbers have the length that it says.
     unsafe {
         put(public.exponent, lengths.whole, &exponent.to_be_bytes());
         put(public.modulus, lengths.whole, &key.n);
@@ -271,7 +273,7 @@ pub unsafe extern "C" fn ica_rsa_key_generate_mod_expo(
     public: *mut ModExpoKey,
     private: *mut ModExpoKey,
 ) -> c_uint {
-    // SAFETY: see above.
+    // SAFETY: the caller's keys are null or valid, and their numbers have the length that the keys say.
     code(|| unsafe {
         let (public, private) = (read(public)?, read(private)?);
         if !private.is_whole() {
@@ -293,7 +295,7 @@ pub unsafe extern "C" fn ica_rsa_key_generate_crt(
     public: *mut ModExpoKey,
     private: *mut CrtKey,
 ) -> c_uint {
-    // SAFETY: see above.
+    // SAFETY: the caller's keys are null or valid, and their numbers have the lengths that the keys say.
     code(|| unsafe {
         let (public, private) = (read(public)?, read(private)?);
         if !private.is_whole() {

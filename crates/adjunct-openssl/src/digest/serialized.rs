@@ -81,8 +81,8 @@ pub(super) unsafe extern "C" fn deserialize<const ROOM: usize>(
         if done != 1 {
             return 0;
         }
-        // SAFETY: `theirs` is a context of the default provider whose state has `length` bytes, all of them written when it was begun and
-        // read in.
+        // SAFETY: `theirs` has a state of `length` bytes at its beginning, filled with zeros when OpenSSL made the context and written by
+        // OpenSSL's functions since.
         let state = unsafe { std::slice::from_raw_parts(theirs.raw().cast::<u8>(), length) };
         // More than a block cannot be begun: the library would write beyond it.
         let begun = state.last_chunk().map_or(u32::MAX, |bytes| u32::from_ne_bytes(*bytes));

@@ -119,7 +119,8 @@ impl TlsContext {
     unsafe fn update_record(&mut self, data: *const u8, length: usize) -> bool {
         let hmac = match &mut self.mac.engine {
             Engine::Served(hmac) => hmac,
-            // SAFETY: the caller answers for `data` being valid for `length` bytes and for those of the record that was announced.
+            // SAFETY: the caller answers for `data` being valid for `length` bytes and, where it is a record's content, for the record that
+            // was announced.
             Engine::Delegated { mac, .. } => return unsafe { mac.update_record(data, length) },
             Engine::None | Engine::Unkeyed(_) => return false,
         };

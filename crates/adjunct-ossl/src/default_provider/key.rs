@@ -43,7 +43,7 @@ impl Key {
         selection: c_int,
         params: *const Param,
     ) -> Option<Key> {
-        // SAFETY: see above.
+        // SAFETY: the caller passes a parameter array that lives through the call.
         unsafe { Key::import(library, library.algorithm(id::OP_KEYMGMT, name)?, selection, params) }
     }
 

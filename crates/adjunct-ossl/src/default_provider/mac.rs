@@ -52,7 +52,8 @@ impl Mac {
     /// `params` is a parameter array that lives through the call; null is an empty one.
     pub unsafe fn init(&mut self, key: Option<&[u8]>, params: *const Param) -> bool {
         let (data, length) = key.map_or((std::ptr::null(), 0), |k| (k.as_ptr(), k.len()));
-        // SAFETY: see above; the pointer of an empty slice is not null, so an empty key is a key.
+        // SAFETY: the caller passes null or a parameter array that lives through the call; the pointer of an empty slice is not null, so an
+        // empty key is a key.
         unsafe { (self.library.functions.mac_init)(self.raw, data, length, params) == 1 }
     }
 
@@ -68,7 +69,7 @@ impl Mac {
     /// # Safety
     /// `data` is valid for `length` bytes, and for those that `tls-data-size` announced.
     pub unsafe fn update_record(&mut self, data: *const u8, length: usize) -> bool {
-        // SAFETY: see above.
+        // SAFETY: the caller answers for `data` being valid for `length` bytes, and for those that `tls-data-size` announced.
         unsafe { (self.library.functions.mac_update)(self.raw, data, length) == 1 }
     }
 
@@ -77,7 +78,7 @@ impl Mac {
     /// # Safety
     /// `output` is as it describes itself.
     pub unsafe fn finish(&mut self, output: Output) -> c_int {
-        // SAFETY: see above.
+        // SAFETY: the caller answers for `output` being as it describes itself.
         unsafe { (self.library.functions.mac_final)(self.raw, output.data, output.length, output.size) }
     }
 
@@ -86,7 +87,7 @@ impl Mac {
     /// # Safety
     /// As for [`Mac::init`].
     pub unsafe fn set_params(&mut self, params: *const Param) -> bool {
-        // SAFETY: see above.
+        // SAFETY: the array is not null, and by the caller's word ends and lives through the call.
         params.is_null() || unsafe { (self.library.functions.mac_set_params)(self.raw, params) == 1 }
     }
 
@@ -95,7 +96,7 @@ impl Mac {
     /// # Safety
     /// As for [`Mac::init`].
     pub unsafe fn get_params(&self, params: *mut Param) -> bool {
-        // SAFETY: see above.
+        // SAFETY: the array is not null, and by the caller's word ends and lives through the call.
         params.is_null() || unsafe { (self.library.functions.mac_get_params)(self.raw, params) == 1 }
     }
 }

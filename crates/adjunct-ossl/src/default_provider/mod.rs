@@ -218,7 +218,7 @@ impl Library {
     /// # Safety
     /// `callback` takes `argument` as its own.
     pub unsafe fn capabilities(&self, capability: &CStr, callback: ExportCallback, argument: *mut c_void) -> c_int {
-        // SAFETY: see above.
+        // SAFETY: `callback` takes `argument` as its own by the caller's word; the provider and the name live through the call.
         unsafe { (self.functions.provider_capabilities)(self.provider, capability.as_ptr(), callback, argument) }
     }
 }

@@ -74,7 +74,7 @@ impl<K: Deref<Target = Key>> Operation<K> {
         digest: Option<&CStr>,
         params: *const Param,
     ) -> Option<Operation<K>> {
-        // SAFETY: see above.
+        // SAFETY: the caller passes null or a parameter array that lives through the call.
         let (operation, done) = unsafe { Operation::begin(key, name, kind, digest, params) }?;
         (done == 1).then_some(operation)
     }

@@ -28,8 +28,7 @@ unsafe fn held<'a>(context: Opaque) -> Option<&'a mut Context> {
 
 fn begin(context: Opaque, method: &'static Method) -> c_int {
     guard(0, || {
-        // SAFETY: libcrypto passes a context whose method is one of this module, with data of a pointer's size, which this module alone
-        // writes.
+        // SAFETY: libcrypto passes a context whose method is one of this module, with data of a pointer's size, which this module alone writes.
         let Some(place) = (unsafe { bulk::place::<Context>((bulk().digest_data)(context)) }) else { return 0 };
         // SAFETY: put there by us.
         match unsafe { place.as_mut() } {
@@ -87,8 +86,7 @@ unsafe extern "C" fn copy(to: Opaque, from: Opaque) -> c_int {
 
 unsafe extern "C" fn cleanup(context: Opaque) -> c_int {
     guard(1, || {
-        // SAFETY: libcrypto passes a context whose method is one of this module, with data of a pointer's size, and forgets the data after
-        // this call.
+        // SAFETY: libcrypto passes a context whose method is one of this module, with data of a pointer's size, and forgets the data after this call.
         if let Some(place) = unsafe { bulk::place::<Context>((bulk().digest_data)(context)) } {
             // SAFETY: put there by `begin` or `copy`.
             unsafe { bulk::release(place) };

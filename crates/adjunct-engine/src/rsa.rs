@@ -187,8 +187,7 @@ unsafe fn numbers(rsa: Opaque) -> Option<Zeroizing<Vec<u8>>> {
         all.extend_from_slice(&(length as u32).to_le_bytes());
         let at = all.len();
         all.resize(at + length, 0);
-        // SAFETY: a number that has a length is a live one of the RSA object; the function writes `length` bytes, which `all` has from `at`
-        // on.
+        // SAFETY: a number that has a length is a live one of the RSA object; the function writes `length` bytes, which `all` has from `at` on.
         if length > 0 && unsafe { (f.bn_to_bytes)(number, all[at..].as_mut_ptr(), length as c_int) } < 0 {
             return None;
         }

@@ -103,8 +103,7 @@ unsafe extern "C" fn run<C: Cipher>(context: Opaque, out: *mut u8, input: *const
 
 unsafe extern "C" fn cleanup<C: Cipher>(context: Opaque) -> c_int {
     guard(1, || {
-        // SAFETY: libcrypto passes a context whose method is one of this module, with data of a pointer's size, and forgets the data after
-        // this call.
+        // SAFETY: libcrypto passes a context whose method is one of this module, with data of a pointer's size, and forgets the data after this call.
         if let Some(place) = unsafe { bulk::place::<C>((bulk().cipher_data)(context)) } {
             // SAFETY: put there by `held` or `control`.
             unsafe { bulk::release(place) };

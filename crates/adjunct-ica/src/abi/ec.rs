@@ -28,8 +28,7 @@ pub unsafe extern "C" fn ica_ec_key_new(nid: c_uint, length: *mut c_uint) -> *mu
 /// `key` is null or of `ica_ec_key_new`, and no other thread uses it; each number is null or as long as the key's.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ica_ec_key_init(x: *const u8, y: *const u8, d: *const u8, key: *mut Key) -> c_int {
-    // SAFETY: the caller passes null or a live key of `ica_ec_key_new` that no other thread uses; each number is null or as long as the
-    // key's.
+    // SAFETY: the caller passes null or a live key of `ica_ec_key_new` that no other thread uses; each number is null or as long as the key's.
     secret(|| unsafe {
         let key = key.as_mut().ok_or(Errno::INVALID)?;
         let length = key.length();
@@ -171,8 +170,7 @@ pub unsafe extern "C" fn ica_ec_key_get_public_key(key: *const Key, q: *mut u8, 
 /// `key` is null or of `ica_ec_key_new`; `d` is null or as long as the private key; `length` is null or the caller's.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ica_ec_key_get_private_key(key: *const Key, d: *mut u8, length: *mut c_uint) -> c_int {
-    // SAFETY: the caller passes null or a live key of `ica_ec_key_new`, a `d` that is null or as long as the private key, and a length or
-    // null.
+    // SAFETY: the caller passes null or a live key of `ica_ec_key_new`, a `d` that is null or as long as the private key, and a length or null.
     secret(|| unsafe {
         let key = key.as_ref().ok_or(Errno::INVALID)?;
         get(key.private(), key.length(), d, length)
@@ -184,8 +182,7 @@ pub unsafe extern "C" fn ica_ec_key_get_private_key(key: *const Key, d: *mut u8,
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ica_ec_key_free(key: *mut Key) {
     if !key.is_null() {
-        // SAFETY: the key is not null; the caller has it from `ica_ec_key_new` and uses it no more. The private key is overwritten when it
-        // goes.
+        // SAFETY: the key is not null; the caller has it from `ica_ec_key_new` and uses it no more. The private key is overwritten when it goes.
         guard((), || drop(unsafe { Box::from_raw(key) }));
     }
 }

@@ -30,8 +30,7 @@ pub fn number(body: impl FnOnce() -> Result<(), Errno>) -> c_int {
     guard(libc::EIO, || body().map_or_else(|errno| errno.0, |()| 0))
 }
 
-/// Runs a function of the interface that works with private keys and returns an errno, or 0, as an `int`: no copy of a key stays on the
-/// stack.
+/// Runs a function of the interface that works with private keys and returns an errno, or 0, as an `int`: no copy of a key stays on the stack.
 #[inline]
 pub fn secret(body: impl FnOnce() -> Result<(), Errno>) -> c_int {
     traceless(|| number(body))

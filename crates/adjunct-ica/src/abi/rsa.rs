@@ -71,8 +71,7 @@ impl CrtKey {
     /// They are readable, and nobody writes them while the result lives.
     unsafe fn numbers<'a>(&self, lengths: Lengths) -> Result<Crt<'a>, Errno> {
         let (half, longer) = (lengths.half, lengths.longer());
-        // SAFETY: the caller has the numbers readable for these lengths, and unwritten while the result lives; `bytes` refuses a null
-        // pointer.
+        // SAFETY: the caller has the numbers readable for these lengths, and unwritten while the result lives; `bytes` refuses a null pointer.
         unsafe {
             Ok(Crt {
                 p: bytes(self.p, longer)?,

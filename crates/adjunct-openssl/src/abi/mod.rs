@@ -60,8 +60,7 @@ pub unsafe fn context<'a, T>(pointer: *mut c_void) -> Option<&'a mut T> {
 /// As for [`context`]; the pointer is not used again.
 pub unsafe fn free<T>(pointer: *mut c_void) {
     if !pointer.is_null() {
-        // SAFETY: the pointer is not null; by the caller's word it came from `into_raw` of the same type, has not been freed and is not
-        // used again.
+        // SAFETY: the pointer is not null; by the caller's word it came from `into_raw` of the same type, has not been freed and is not used again.
         drop(unsafe { Box::from_raw(pointer.cast::<T>()) });
     }
 }

@@ -89,8 +89,7 @@ impl Waker {
                 pause();
                 // A job that goes on in a child is also to go on in the parent, who needs the wake-up.
                 if wait.is_ours() {
-                    // SAFETY: the job goes on, so its wait context, which keeps the descriptor open, is alive; `count` is a local of eight
-                    // bytes.
+                    // SAFETY: the job goes on, so its wait context, which keeps the descriptor open, is alive; `count` is a local of eight bytes.
                     unsafe { libc::read(wait.fd, (&raw mut count).cast(), 8) };
                 }
                 wait.held.store(std::ptr::null_mut(), Ordering::Release);

@@ -186,8 +186,7 @@ impl Aead for Context {
             if input.is_null() || input != out.cast_const() {
                 return None;
             }
-            // SAFETY: `out` equals `input` and is not null, so by the caller's word valid for `len` bytes; the slice is the only reference
-            // to them.
+            // SAFETY: `out` equals `input` and is not null, so by the caller's word valid for `len` bytes; the slice is the only reference to them.
             return self.tls_record(aad, unsafe { abi::slice_mut(out, len) });
         }
         if input.is_null() && !out.is_null() {

@@ -72,8 +72,7 @@ pub(super) unsafe extern "C" fn gettable_params(_provctx: *mut c_void) -> *const
 /// # Safety
 /// `params` is OpenSSL's.
 pub unsafe fn describe(info: &Info, params: *mut Param) -> c_int {
-    // SAFETY: the caller passes OpenSSL's parameter array, which ends, lives through the call, and is referred to by nothing else
-    // meanwhile.
+    // SAFETY: the caller passes OpenSSL's parameter array, which ends, lives through the call, and is referred to by nothing else meanwhile.
     for p in unsafe { param::iter_mut(params) } {
         let value = match p.name().to_bytes() {
             b"mode" => u64::from(info.mode),
@@ -280,8 +279,7 @@ impl State {
     /// # Safety
     /// `params` is OpenSSL's.
     pub unsafe fn get_params(&self, info: &Info, updated_iv: [u8; 16], params: *mut Param) -> c_int {
-        // SAFETY: the caller passes OpenSSL's parameter array, which ends, lives through the call, and is referred to by nothing else
-        // meanwhile.
+        // SAFETY: the caller passes OpenSSL's parameter array, which ends, lives through the call, and is referred to by nothing else meanwhile.
         for p in unsafe { param::iter_mut(params) } {
             let done = match p.name().to_bytes() {
                 b"ivlen" => p.set_usize(info.iv),
@@ -320,8 +318,7 @@ impl State {
     /// # Safety
     /// `params` is OpenSSL's.
     pub unsafe fn get_fixed(&self, info: &Info, updated_iv: impl Fn() -> [u8; 16], params: *mut Param) -> c_int {
-        // SAFETY: the caller passes OpenSSL's parameter array, which ends, lives through the call, and is referred to by nothing else
-        // meanwhile.
+        // SAFETY: the caller passes OpenSSL's parameter array, which ends, lives through the call, and is referred to by nothing else meanwhile.
         for p in unsafe { param::iter_mut(params) } {
             let done = match p.name().to_bytes() {
                 b"ivlen" => p.set_usize(info.iv),

@@ -80,8 +80,7 @@ unsafe extern "C" fn init<const BITS: usize, const ENCRYPT: bool>(
         if params.is_null() {
             return 1;
         }
-        // SAFETY: `ctx` is the live context OpenSSL passes, to which no other reference is used from here on, and `params` its parameter
-        // array.
+        // SAFETY: `ctx` is the live context OpenSSL passes, to which no other reference is used from here on, and `params` its parameter array.
         unsafe { set_ctx_params(ctx, params) }
     })
 }

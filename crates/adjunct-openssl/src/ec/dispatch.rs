@@ -239,8 +239,7 @@ pub(crate) unsafe extern "C" fn get_params<S: Signer>(context: *mut c_void, para
         // SAFETY: OpenSSL passes null or a live context of [`newctx`] or [`dupctx`] for this signer, and uses it from one thread at a time.
         let Some(c) = (unsafe { abi::context::<S>(context) }) else { return 0 };
         match c.delegated() {
-            // SAFETY: `params` is OpenSSL's parameter array, which ends, lives through the call, and is referred to by nothing else
-            // meanwhile.
+            // SAFETY: `params` is OpenSSL's parameter array, which ends, lives through the call, and is referred to by nothing else meanwhile.
             None => unsafe { c.answer(params) },
             Some(stock) => stock_get(stock, params),
         }

@@ -155,8 +155,7 @@ impl Signer for Context {
             }
             return done;
         };
-        // SAFETY: `out` is not null, so by the caller's word it has room for `size` bytes, at least the longest signature; `length` is a
-        // valid place.
+        // SAFETY: `out` is not null, so by the caller's word it has room for `size` bytes, at least the longest signature; `length` is a valid place.
         unsafe {
             abi::slice_mut(out, signature.len()).copy_from_slice(signature);
             *length = signature.len();
@@ -205,8 +204,7 @@ impl Signer for Context {
     }
 
     unsafe fn answer(&self, params: *mut Param) -> c_int {
-        // SAFETY: the caller passes OpenSSL's parameter array, which ends, lives through the call, and is referred to by nothing else
-        // meanwhile.
+        // SAFETY: the caller passes OpenSSL's parameter array, which ends, lives through the call, and is referred to by nothing else meanwhile.
         for p in unsafe { param::iter_mut(params) } {
             let done = match p.name().to_bytes() {
                 // As OpenSSL: where there is none, that is an error.

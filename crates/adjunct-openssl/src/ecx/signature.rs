@@ -178,8 +178,7 @@ impl Signer for Context {
 
     unsafe fn answer(&self, params: *mut Param) -> c_int {
         let instances = self.provider.version >= (3, 2);
-        // SAFETY: the caller passes OpenSSL's parameter array, which ends, lives through the call, and is referred to by nothing else
-        // meanwhile.
+        // SAFETY: the caller passes OpenSSL's parameter array, which ends, lives through the call, and is referred to by nothing else meanwhile.
         for p in unsafe { param::iter_mut(params) } {
             let done = match p.name().to_bytes() {
                 // SEQUENCE { OID id-Ed25519 } (RFC 8410).

@@ -288,8 +288,7 @@ impl Context {
             return material.delegated(decrypts, output, unsafe { operation.run(output, input) });
         }
         let room = if decrypts && self.padding == padding::TLS { PREMASTER } else { material.size() };
-        // SAFETY: the caller answers for `output`: `length` is a place for a number, and `data`, where it is not null, has room for `size`
-        // bytes.
+        // SAFETY: the caller answers for `output`: `length` is a place for a number, and `data`, where it is not null, has room for `size` bytes.
         unsafe {
             if output.data.is_null() {
                 *output.length = room;

@@ -71,8 +71,7 @@ impl KeyObject {
 /// # Safety
 /// The pointer is null or came from [`new`], [`generate`] or [`dup`], and has not been freed.
 pub(super) unsafe fn object<'a>(pointer: *const c_void) -> Option<&'a KeyObject> {
-    // SAFETY: the caller passes null or a key of this key management that has not been freed; only `import` writes, before OpenSSL shares a
-    // key.
+    // SAFETY: the caller passes null or a key of this key management that has not been freed; only `import` writes, before OpenSSL shares a key.
     unsafe { pointer.cast::<KeyObject>().as_ref() }
 }
 

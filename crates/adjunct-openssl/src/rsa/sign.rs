@@ -33,8 +33,7 @@ impl Context {
             return material.delegated(true, output, unsafe { operation.run(output, data) });
         }
         let size = material.size();
-        // SAFETY: the caller answers for `output`: `length` is a place for a number, and `data`, where it is not null, has room for `size`
-        // bytes.
+        // SAFETY: the caller answers for `output`: `length` is a place for a number, and `data`, where it is not null, has room for `size` bytes.
         unsafe {
             if output.data.is_null() {
                 *output.length = size;

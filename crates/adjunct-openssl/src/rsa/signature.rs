@@ -49,8 +49,7 @@ static FUNCTIONS: [Dispatch; 20] = [
 /// # Safety
 /// The pointer came from [`newctx`] or [`dupctx`] and has not been freed.
 unsafe fn context<'a>(pointer: *mut c_void) -> Option<&'a mut Context> {
-    // SAFETY: the caller passes null or a context of `newctx` or `dupctx` that has not been freed, and OpenSSL uses it from one thread at a
-    // time.
+    // SAFETY: the caller passes null or a context of `newctx` or `dupctx` that has not been freed, and OpenSSL uses it from one thread at a time.
     unsafe { abi::context(pointer) }
 }
 

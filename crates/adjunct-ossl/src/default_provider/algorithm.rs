@@ -61,8 +61,7 @@ pub struct Context {
 
 // SAFETY: whoever shares it shares it as OpenSSL would: keys read by many threads, contexts used by one at a time.
 unsafe impl Send for Context {}
-// SAFETY: a shared object is used as OpenSSL would use it: several threads may read a key, and its owner has one thread at a time use a
-// context.
+// SAFETY: a shared object is used as OpenSSL would use it: several threads may read a key, and its owner has one thread at a time use a context.
 unsafe impl Sync for Context {}
 
 impl Drop for Context {

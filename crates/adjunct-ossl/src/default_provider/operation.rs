@@ -79,8 +79,7 @@ impl<K: Deref<Target = Key>> Operation<K> {
         (done == 1).then_some(operation)
     }
 
-    /// Sets the operation up as [`Operation::new`] does, and gives OpenSSL's result of that too: a context may be used on where it has
-    /// failed.
+    /// Sets the operation up as [`Operation::new`] does, and gives OpenSSL's result of that too: a context may be used on where it has failed.
     ///
     /// # Safety
     /// As for [`Operation::new`].

@@ -22,13 +22,13 @@ struct Context {
 
 /// The context behind one of libcrypto's.
 unsafe fn held<'a>(context: Opaque) -> Option<&'a mut Context> {
-    // SAFETY: libcrypto passes a context whose method is one of this module, with data of a pointer's size, which this module alone writes.
+    // SAFETY: libcrypto passes a context whose method is one of this module, whose data holds null or a context of this module.
     unsafe { bulk::place::<Context>((bulk().digest_data)(context))?.as_mut() }
 }
 
 fn begin(context: Opaque, method: &'static Method) -> c_int {
     guard(0, || {
-        // SAFETY: libcrypto passes a context whose method is one of this module, with data of a pointer's size, which this module alone writes.
+        // SAFETY: libcrypto passes a context whose method is one of this module, whose data holds null or a context of this module.
         let Some(place) = (unsafe { bulk::place::<Context>((bulk().digest_data)(context)) }) else { return 0 };
         // SAFETY: put there by us.
         match unsafe { place.as_mut() } {

@@ -16,8 +16,8 @@ pub(super) fn traceless_within<const BYTES: usize, T>(body: impl FnOnce() -> T) 
     traceless_where::<BYTES, T>(|_| true, body)
 }
 
-/// Runs `body`, then overwrites `BYTES` bytes of the stack below it, but only after results that `secret` says it of: where only a failure
-/// leaves something that the caller must not see.
+/// Runs `body`, then overwrites `BYTES` bytes of the stack below it where `secret` holds for the result: for functions that have something
+/// to keep from their caller after a failure only.
 #[inline]
 pub(super) fn traceless_where<const BYTES: usize, T>(secret: impl FnOnce(&T) -> bool, body: impl FnOnce() -> T) -> T {
     // Frames of their own, from the same place downwards.

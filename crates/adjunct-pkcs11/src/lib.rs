@@ -43,7 +43,7 @@ use cryptoki_sys::*;
 #[unsafe(no_mangle)]
 #[allow(unsafe_code, non_snake_case)]
 pub unsafe extern "C" fn C_GetFunctionList(ppFunctionList: *mut *mut CK_FUNCTION_LIST) -> CK_RV {
-    // SAFETY: as the caller says.
+    // SAFETY: the calling program passes null or the address of a pointer that the call may write, as PKCS #11 5.4.4 demands.
     unsafe { abi::tables::C_GetFunctionList::<false>(ppFunctionList) }
 }
 
@@ -54,7 +54,8 @@ pub unsafe extern "C" fn C_GetFunctionList(ppFunctionList: *mut *mut CK_FUNCTION
 #[unsafe(no_mangle)]
 #[allow(unsafe_code, non_snake_case)]
 pub unsafe extern "C" fn C_GetInterfaceList(pInterfacesList: *mut CK_INTERFACE, pulCount: *mut CK_ULONG) -> CK_RV {
-    // SAFETY: as the caller says.
+    // SAFETY: the calling program passes null or the address of a number as `pulCount`, and null or room for so many interfaces as
+    // `pInterfacesList`, as PKCS #11 5.4.5 demands.
     unsafe { abi::tables::C_GetInterfaceList::<false>(pInterfacesList, pulCount) }
 }
 
@@ -70,6 +71,7 @@ pub unsafe extern "C" fn C_GetInterface(
     ppInterface: *mut *mut CK_INTERFACE,
     flags: CK_FLAGS,
 ) -> CK_RV {
-    // SAFETY: as the caller says.
+    // SAFETY: the calling program passes null or a terminated name, null or a version, and null or the address of a pointer that the call
+    // may write, as PKCS #11 5.4.6 demands.
     unsafe { abi::tables::C_GetInterface::<false>(pInterfaceName, pVersion, ppInterface, flags) }
 }

@@ -16,7 +16,7 @@ const LONGEST: CK_ULONG = 1 << 46;
 /// Unless it is null, it is a `T` that lives, and is nobody else's, for as long as the result is used.
 pub unsafe fn value<'a, T>(pointer: *mut T) -> Result<&'a mut T> {
     ensure(!pointer.is_null() && pointer.is_aligned(), CKR_ARGUMENTS_BAD)?;
-    // SAFETY: as the caller says.
+    // SAFETY: not null and aligned, both checked here; the caller guarantees a live `T` there, which nobody else uses as long as the result.
     Ok(unsafe { &mut *pointer })
 }
 
@@ -29,7 +29,8 @@ pub unsafe fn slice<'a, T>(pointer: *const T, length: CK_ULONG) -> Result<&'a [T
         return Ok(&[]);
     }
     ensure(!pointer.is_null() && pointer.is_aligned() && length < LONGEST, CKR_ARGUMENTS_BAD)?;
-    // SAFETY: as the caller says.
+    // SAFETY: not null, aligned and not too long, all checked here; the caller guarantees `length` live values there, which nobody changes as
+    // long as the result is used.
     Ok(unsafe { std::slice::from_raw_parts(pointer, length as usize) })
 }
 
@@ -42,7 +43,8 @@ pub unsafe fn slice_mut<'a, T>(pointer: *mut T, length: CK_ULONG) -> Result<&'a 
         return Ok(&mut []);
     }
     ensure(!pointer.is_null() && pointer.is_aligned() && length < LONGEST, CKR_ARGUMENTS_BAD)?;
-    // SAFETY: as the caller says.
+    // SAFETY: not null, aligned and not too long, all checked here; the caller guarantees `length` live values there, which nobody else uses as
+    // long as the result is used.
     Ok(unsafe { std::slice::from_raw_parts_mut(pointer, length as usize) })
 }
 
@@ -51,24 +53,24 @@ pub unsafe fn slice_mut<'a, T>(pointer: *mut T, length: CK_ULONG) -> Result<&'a 
 /// # Safety
 /// As for [`slice`]; so are the values.
 pub unsafe fn template(pointer: *const CK_ATTRIBUTE, count: CK_ULONG) -> Result<Attributes> {
-    // SAFETY: as the caller says.
+    // SAFETY: the caller guarantees that `count` attributes live at `pointer`, each with a value of the length that it states.
     unsafe { template_within(pointer, count, 0) }
 }
 
 unsafe fn template_within(pointer: *const CK_ATTRIBUTE, count: CK_ULONG, depth: usize) -> Result<Attributes> {
     ensure(count <= MOST_ATTRIBUTES && depth < DEEPEST, CKR_ARGUMENTS_BAD)?;
     let mut attributes = Attributes::default();
-    // SAFETY: as the caller says.
+    // SAFETY: the caller of `template` guarantees that `count` attributes live at `pointer`, and so does for each list that is a value.
     for attribute in unsafe { slice(pointer, count)? } {
         let invalid = |_| Rv(CKR_ATTRIBUTE_VALUE_INVALID);
         let value = if Attributes::is_template(attribute.type_) {
             let size = size_of::<CK_ATTRIBUTE>() as CK_ULONG;
             ensure(attribute.ulValueLen.is_multiple_of(size), CKR_ATTRIBUTE_VALUE_INVALID)?;
             let nested = attribute.pValue.cast::<CK_ATTRIBUTE>();
-            // SAFETY: as the caller says.
+            // SAFETY: the caller of `template` guarantees that the value, here a list of attributes, is as long as the attribute states.
             Value::Template(Box::new(unsafe { template_within(nested, attribute.ulValueLen / size, depth + 1)? }))
         } else {
-            // SAFETY: as the caller says.
+            // SAFETY: the caller of `template` guarantees that the value is as long as the attribute states.
             let bytes = unsafe { slice(attribute.pValue.cast::<u8>(), attribute.ulValueLen) }.map_err(invalid)?;
             Value::bytes(attribute.type_, bytes)?
         };
@@ -97,9 +99,10 @@ pub enum Room<'a> {
 
 impl<'a> Out<'a> {
     /// # Safety
-    /// Unless they are null, `length` is a number and `buffer` has room for as many bytes, for as long as the result is used.
+    /// Unless they are null, `length` is a number that is nobody else's and `buffer` has room for as many bytes, for as long as the result is
+    /// used.
     pub unsafe fn new(buffer: *mut u8, length: *mut CK_ULONG) -> Result<Out<'a>> {
-        // SAFETY: as the caller says.
+        // SAFETY: the caller guarantees that `length` is null or leads to a number that nobody else uses as long as the result is used.
         let length = unsafe { value(length)? };
         Ok(Out { buffer, given: *length, length })
     }
@@ -129,7 +132,7 @@ impl<'a> Out<'a> {
         if self.given < needed as CK_ULONG {
             return fail(CKR_BUFFER_TOO_SMALL);
         }
-        // SAFETY: by the word of who called `new`: there is room for `given` bytes, which are no fewer.
+        // SAFETY: the caller of `new` guarantees room for `given` bytes at `buffer`, and `needed` is no more than that (checked above).
         Ok(Room::Here(unsafe { std::slice::from_raw_parts_mut(self.buffer, needed) }))
     }
 

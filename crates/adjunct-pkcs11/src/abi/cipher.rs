@@ -36,7 +36,8 @@ unsafe fn begin<const ENCRYPT: bool>(session: &Session, pointer: *mut CK_MECHANI
     if pointer.is_null() {
         return session.end_running(field);
     }
-    // SAFETY: as the caller says.
+    // SAFETY: the program that calls C_EncryptInit or C_DecryptInit guarantees that a mechanism stands there, with the parameter that its
+    // type wants and in the length that it states, and that both stay as they are during the call.
     let mechanism = unsafe { mechanism(pointer) };
     // Where it is: what was written a moment ago is not to be moved.
     let mechanism = mechanism.as_ref().map_err(|error| *error)?;

@@ -51,32 +51,32 @@ pub unsafe fn derive(
     place: *mut CK_OBJECT_HANDLE,
 ) -> Result {
     ensure(!pointer.is_null() && pointer.is_aligned(), CKR_ARGUMENTS_BAD)?;
-    // SAFETY: as the caller says.
+    // SAFETY: not null and aligned, both checked above; the caller guarantees a mechanism there, which stays as it is during the call.
     let mechanism = unsafe { &*pointer };
     let known = table::find(mechanism.mechanism).is_some_and(|entry| entry.flags & CKF_DERIVE != 0);
     ensure(known, CKR_MECHANISM_INVALID)?;
-    // SAFETY: as the caller says.
+    // SAFETY: the caller guarantees that the mechanism's parameter is what its type wants, with all that it points to.
     let (derivation, outputs) = unsafe { derivation(mechanism)? };
     let deriving = Deriving::new(session, own, mechanism.mechanism, &derivation, base)?;
     match (&derivation, outputs) {
         (Derivation::TlsPrf(seed), Outputs::Bytes(out, length)) => {
             let made = seed.derive(deriving.base_value()?)?;
-            // SAFETY: as the caller says.
+            // SAFETY: the caller guarantees room for `length` bytes at `out`, which nobody else uses during the call.
             unsafe { slice_mut(out, length as CK_ULONG)? }.copy_from_slice(&made);
         }
         (Derivation::TlsKeys(keys), Outputs::Keys(out, iv)) => {
             let made = deriving.key_block(keys, template)?;
-            // SAFETY: as the caller says.
+            // SAFETY: the caller guarantees that a CK_SSL3_KEY_MAT_OUT lives at `out`, which nobody else uses during the call.
             let out = unsafe { value(out)? };
             [out.hClientMacSecret, out.hServerMacSecret] = made.macs;
             [out.hClientKey, out.hServerKey] = made.keys;
             for (room, made) in [out.pIVClient, out.pIVServer].into_iter().zip(&made.ivs) {
-                // SAFETY: as the caller says.
+                // SAFETY: the caller guarantees room for an IV of `iv` bytes there, which nobody else uses during the call.
                 unsafe { slice_mut(room, iv as CK_ULONG)? }.copy_from_slice(made);
             }
         }
         (Derivation::Sp800108(..), Outputs::More(places)) => {
-            // SAFETY: as the caller says, for each of them.
+            // SAFETY: the caller guarantees that the place of each handle lives, and that nobody else uses it during the call.
             let write = |place, handle| unsafe { value(place).map(|place| *place = handle) };
             ensure(!place.is_null() && place.is_aligned(), CKR_ARGUMENTS_BAD)?;
             let handles = deriving.several(&derivation, template).map_err(|(wrong, error)| {
@@ -93,12 +93,12 @@ pub unsafe fn derive(
             let data = mechanism.mechanism == CKM_HKDF_DATA;
             ensure(!place.is_null() && place.is_aligned(), CKR_ARGUMENTS_BAD)?;
             let made = deriving.one(&derivation, template, data)?.get();
-            // SAFETY: as the caller says.
+            // SAFETY: the caller guarantees that a handle may be written to `place`, and that nobody else uses it during the call.
             unsafe { *value(place)? = made };
             if let (Outputs::Version(place), Ok([major, minor, ..])) = (outputs, deriving.base_value())
                 && !place.is_null()
             {
-                // SAFETY: as the caller says.
+                // SAFETY: not null; the caller guarantees that a version may be written there, and that nobody else uses it during the call.
                 unsafe { *value(place)? = CK_VERSION { major: *major, minor: *minor } };
             }
         }
@@ -109,7 +109,8 @@ pub unsafe fn derive(
 
 unsafe fn derivation<'a>(mechanism: &CK_MECHANISM) -> Result<(Derivation<'a>, Outputs)> {
     let kind = mechanism.mechanism;
-    // SAFETY: as the caller of `derive` says, for all that is read here.
+    // SAFETY: the caller of `derive` guarantees that the parameter is the structure that the mechanism's type wants where it has that length,
+    // and that what it points to has the lengths stated in it and stays as it is.
     unsafe {
         let string = || {
             let given: CK_KEY_DERIVATION_STRING_DATA = read(mechanism)?;
@@ -176,7 +177,8 @@ const fn hash_of(kind: CK_MECHANISM_TYPE) -> Option<Hash> {
 }
 
 unsafe fn hkdf<'a>(mechanism: &CK_MECHANISM) -> Result<Hkdf<'a>> {
-    // SAFETY: as the caller of `derive` says.
+    // SAFETY: the caller of `derive` guarantees that a parameter of this length is a CK_HKDF_PARAMS, and that salt and info have the lengths
+    // stated in it.
     unsafe {
         let given: CK_HKDF_PARAMS = read(mechanism)?;
         let (extract, expand) = (given.bExtract != CK_FALSE, given.bExpand != CK_FALSE);
@@ -195,7 +197,8 @@ unsafe fn hkdf<'a>(mechanism: &CK_MECHANISM) -> Result<Hkdf<'a>> {
 }
 
 unsafe fn sp800108<'a>(mechanism: &CK_MECHANISM) -> Result<(Derivation<'a>, Outputs)> {
-    // SAFETY: as the caller of `derive` says.
+    // SAFETY: the caller of `derive` guarantees that a parameter of this length is the structure of the mechanism's type, and that the IV, the
+    // parts and the further keys, with their templates and the places of their handles, are as many and as long as stated in it.
     unsafe {
         let (mode, given) = if mechanism.mechanism == CKM_SP800_108_FEEDBACK_KDF {
             let given: CK_SP800_108_FEEDBACK_KDF_PARAMS = read(mechanism)?;
@@ -239,7 +242,8 @@ unsafe fn sp800108_part<'a>(part: &CK_PRF_DATA_PARAM, counter_mode: bool) -> Res
     unsafe fn structure<T: Copy>(part: &CK_PRF_DATA_PARAM) -> Result<T> {
         let fits = part.ulValueLen as usize == size_of::<T>() && !part.pValue.is_null();
         ensure(fits, CKR_MECHANISM_PARAM_INVALID)?;
-        // SAFETY: as the caller of `derive` says.
+        // SAFETY: not null, and as long as a `T`, both checked here; the caller of `derive` guarantees that the value of a part is the structure
+        // of the part's type then. The read needs no alignment.
         Ok(unsafe { part.pValue.cast::<T>().read_unaligned() })
     }
     let number = |little: CK_BBOOL, bits: CK_ULONG, most: CK_ULONG| -> Result<Number> {
@@ -247,7 +251,7 @@ unsafe fn sp800108_part<'a>(part: &CK_PRF_DATA_PARAM, counter_mode: bool) -> Res
         ensure(fits, CKR_MECHANISM_PARAM_INVALID)?;
         Ok(Number { little: little != CK_FALSE, bytes: bits as usize / 8 })
     };
-    // SAFETY: as the caller of `derive` says.
+    // SAFETY: the caller of `derive` guarantees that the value of a part has the length stated in the part, and is what the part's type wants.
     unsafe {
         let counter = || {
             let format: CK_SP800_108_COUNTER_FORMAT = structure(part)?;
@@ -275,7 +279,7 @@ unsafe fn sp800108_part<'a>(part: &CK_PRF_DATA_PARAM, counter_mode: bool) -> Res
 }
 
 unsafe fn randoms<'a>(given: &CK_SSL3_RANDOM_DATA) -> Result<Randoms<'a>> {
-    // SAFETY: as the caller of `derive` says.
+    // SAFETY: the caller of `derive` guarantees that both randoms have the lengths stated beside them, and stay as they are.
     unsafe {
         let client = bytes(given.pClientRandom, given.ulClientRandomLen)?;
         Ok(Randoms { client, server: bytes(given.pServerRandom, given.ulServerRandomLen)? })
@@ -284,7 +288,8 @@ unsafe fn randoms<'a>(given: &CK_SSL3_RANDOM_DATA) -> Result<Randoms<'a>> {
 
 unsafe fn tls<'a>(mechanism: &CK_MECHANISM) -> Result<(Derivation<'a>, Outputs)> {
     let kind = mechanism.mechanism;
-    // SAFETY: as the caller of `derive` says.
+    // SAFETY: the caller of `derive` guarantees that a parameter of the length of the type's structure is that structure, and that what it
+    // points to has the lengths stated in it. What is written to is nobody else's.
     unsafe {
         let master = |prf, seed, version: *mut CK_VERSION, rsa: bool| {
             let version = if rsa { version } else { null_mut() };
@@ -358,7 +363,8 @@ unsafe fn key_material<'a>(given: &CK_SSL3_KEY_MAT_PARAMS, prf: Prf, ivs: bool) 
     ensure(given.bIsExport == CK_FALSE, CKR_MECHANISM_PARAM_INVALID)?;
     let iv = if ivs { length(given.ulIVSizeInBits)? } else { 0 };
     let (mac, key) = (length(given.ulMacSizeInBits)?, length(given.ulKeySizeInBits)?);
-    // SAFETY: as the caller of `derive` says: the room for IVs is as long as the IVs are.
+    // SAFETY: the caller of `derive` guarantees that the randoms have the lengths stated beside them, that a CK_SSL3_KEY_MAT_OUT lives at
+    // `pReturnedKeyMaterial`, and that each room for an IV has the length of an IV. What is written to is nobody else's.
     unsafe {
         let keys = tls::Keys { prf, randoms: randoms(&given.RandomInfo)?, mac, key, iv };
         let out = value(given.pReturnedKeyMaterial).map_err(|_| INVALID)?;

@@ -26,7 +26,8 @@ unsafe fn check_arguments(arguments: *mut c_void) -> crate::rv::Result {
     if arguments.is_null() {
         return Ok(());
     }
-    // SAFETY: as the caller says.
+    // SAFETY: not null (checked above); the program that calls C_Initialize guarantees that a CK_C_INITIALIZE_ARGS stands there, which nobody
+    // else uses during the call.
     let arguments = unsafe { value(arguments.cast::<CK_C_INITIALIZE_ARGS>())? };
     let callbacks = [
         arguments.CreateMutex.is_some(),
@@ -79,7 +80,8 @@ fn token_info(slot: &Slot) -> crate::rv::Result<CK_TOKEN_INFO> {
 
 /// Writes a list, or how long it is.
 unsafe fn list<T: Copy>(items: &[T], place: *mut T, count: *mut CK_ULONG) -> crate::rv::Result {
-    // SAFETY: as the caller says.
+    // SAFETY: the program that asks for the list guarantees that `count` is null or leads to a number, and that `place` is null or has room
+    // for as many items as that number says.
     unsafe {
         let count = value(count)?;
         let given = std::mem::replace(count, items.len() as CK_ULONG);

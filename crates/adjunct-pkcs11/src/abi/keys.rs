@@ -188,7 +188,8 @@ fn wrap(session: &Session, leaving: Leaving, mut out: Out<'_>) -> Result {
 /// be counted: it is random, whatever way was asked for.
 unsafe fn fill_iv(mechanism: *const CK_MECHANISM) -> Result {
     ensure(!mechanism.is_null() && mechanism.is_aligned(), CKR_ARGUMENTS_BAD)?;
-    // SAFETY: as the caller says.
+    // SAFETY: not null and aligned, both checked above; the program that wraps a key guarantees that a mechanism stands there, with the
+    // structure of parameters that has the stated length, and that nobody else uses the IV that the structure points to.
     unsafe {
         let size = (*mechanism).ulParameterLen as usize;
         let (iv, fixed, generator) = match (*mechanism).mechanism {

@@ -47,7 +47,8 @@ fn end<M>(session: &Session, field: Field<Box<M>>, is_between: impl FnOnce(&M) -
 unsafe fn structure<T: Copy>(pointer: *mut c_void, length: CK_ULONG) -> Result<T> {
     let fits = length as usize == size_of::<T>() && !pointer.is_null();
     ensure(fits, CKR_MECHANISM_PARAM_INVALID)?;
-    // SAFETY: as the caller of `parameter` says; alignment is not asked for.
+    // SAFETY: not null, and as long as a `T`, both checked here; the caller of `parameter` guarantees that the mechanism's structure stands
+    // where that length is given. The read needs no alignment.
     Ok(unsafe { pointer.cast::<T>().read_unaligned() })
 }
 
@@ -58,7 +59,8 @@ unsafe fn structure<T: Copy>(pointer: *mut c_void, length: CK_ULONG) -> Result<T
 /// is nobody else's, for as long as the result is used.
 unsafe fn parameter<'a>(kind: Kind, pointer: *mut c_void, length: CK_ULONG) -> Result<Parameter<'a>> {
     let invalid = |_| Rv(CKR_MECHANISM_PARAM_INVALID);
-    // SAFETY: as the caller says.
+    // SAFETY: the caller guarantees that the mechanism's structure stands at `pointer` where `length` is that of the structure, and that the
+    // nonce and the tag that it points to live, in the lengths that it states, and are nobody else's as long as the result is used.
     unsafe {
         let (nonce, fixed, generator, tag) = match kind {
             Kind::Gcm => {
@@ -92,7 +94,7 @@ unsafe fn begin_ciphers(session: &Session, pointer: *mut CK_MECHANISM, key: CK_O
     }
     ensure(!session.runs(field), CKR_OPERATION_ACTIVE)?;
     // Whatever parameter is there, each message brings its own.
-    // SAFETY: as the caller says.
+    // SAFETY: not null (checked above); the program that calls C_MessageEncryptInit or C_MessageDecryptInit guarantees a mechanism there.
     let kind = unsafe { value(pointer)? }.mechanism;
     let object = objects::key(session, key, usage, kind)?;
     let strength = object.strength();
@@ -115,7 +117,8 @@ unsafe fn message(
     work(session, field, |messages| {
         let overlap = out.overlaps(text, text.len());
         let Room::Here(room) = out.room(text.len())? else { return Ok(()) };
-        // SAFETY: as the caller says.
+        // SAFETY: the program that calls C_EncryptMessage or C_DecryptMessage guarantees that `given` is null or its mechanism's parameter,
+        // which nobody else uses during the call.
         let parameter = unsafe { parameter(messages.kind(), given.0, given.1)? };
         if overlap {
             return messages.message(parameter, aad, &copied(text)?, room);
@@ -126,7 +129,8 @@ unsafe fn message(
 
 unsafe fn begin_message(session: &Session, field: Field<Box<Ciphering>>, given: Given, aad: &[u8]) -> Result {
     work(session, field, |messages| {
-        // SAFETY: as the caller says.
+        // SAFETY: the program that calls C_EncryptMessageBegin or C_DecryptMessageBegin guarantees that `given` is null or its mechanism's
+        // parameter, which nobody else uses during the call.
         messages.begin(unsafe { parameter(messages.kind(), given.0, given.1)? }, aad)
     })
 }
@@ -146,7 +150,8 @@ unsafe fn next(
         // What is kept comes out with the last part.
         let asked = if needed == 0 && !end { part.len() } else { needed.max(1) };
         let Room::Here(room) = out.room_or(needed, asked)? else { return Ok(()) };
-        // SAFETY: as the caller says.
+        // SAFETY: the program that calls C_EncryptMessageNext or C_DecryptMessageNext guarantees that `given` is null or its mechanism's
+        // parameter, which nobody else uses during the call.
         let parameter = if end { Some(unsafe { parameter(messages.kind(), given.0, given.1)? }) } else { None };
         let length = if overlap {
             messages.part(&copied(part)?, parameter, room)?

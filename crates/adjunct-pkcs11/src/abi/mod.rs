@@ -50,7 +50,8 @@ macro_rules! calls {
             /// As PKCS #11 has it: pointers are null, or to what the standard says, in the length that goes with them.
             pub unsafe extern "C" fn $name<const FORK_SAFE: bool>($($argument: $type),*) -> CK_RV {
                 #[allow(unused_unsafe)]
-                // SAFETY: as the caller says.
+                // SAFETY: each pointer is null or leads to what PKCS #11 says, in the length that goes with it; the program that calls the
+                // function guarantees it.
                 let rv = $crate::abi::run(|| unsafe { $body });
                 if $crate::abi::trace::on() {
                     $crate::abi::trace::call(stringify!($name), rv, &[$((stringify!($argument), &$argument)),*]);

@@ -43,13 +43,15 @@ unsafe fn answer(place: &mut CK_ATTRIBUTE, of: &Attributes) -> CK_RV {
     }
     place.ulValueLen = needed;
     match value {
-        // SAFETY: as the caller of `read` says: there is room for as many bytes as were given, which are no fewer.
+        // SAFETY: the caller of `read` guarantees room for `given` bytes at `pValue`, and `given` is no less than the value's length
+        // (checked above). The value is the module's own, so that it lies apart from that room.
         Value::Bytes(bytes) => unsafe {
             std::ptr::copy_nonoverlapping(bytes.as_ptr(), place.pValue.cast(), bytes.len());
             CKR_OK
         },
         Value::Template(nested) => {
-            // SAFETY: as the caller of `read` says.
+            // SAFETY: the caller of `read` guarantees room for `given` bytes at `pValue`, which hold all attributes of `nested` (checked
+            // above), and that nobody else uses the room.
             let Ok(places) = (unsafe { slice_mut(place.pValue.cast::<CK_ATTRIBUTE>(), nested.len() as CK_ULONG) })
             else {
                 return CKR_ATTRIBUTE_VALUE_INVALID;
@@ -57,7 +59,7 @@ unsafe fn answer(place: &mut CK_ATTRIBUTE, of: &Attributes) -> CK_RV {
             let mut rv = CKR_OK;
             for (place, (kind, _)) in places.iter_mut().zip(nested.iter()) {
                 place.type_ = kind;
-                // SAFETY: as the caller of `read` says.
+                // SAFETY: the caller of `read` guarantees that each attribute within a template states the room that its `pValue` has.
                 let one = unsafe { answer(place, nested) };
                 rv = if one == CKR_OK { rv } else { one };
             }
@@ -70,7 +72,7 @@ unsafe fn answer(place: &mut CK_ATTRIBUTE, of: &Attributes) -> CK_RV {
 unsafe fn read(places: &mut [CK_ATTRIBUTE], of: &Attributes) -> Result {
     let mut rv = CKR_OK;
     for place in places {
-        // SAFETY: as the caller says.
+        // SAFETY: the caller guarantees that each `pValue` is null or has room for `ulValueLen` bytes, which nobody else uses.
         let one = unsafe { answer(place, of) };
         rv = if one == CKR_OK { rv } else { one };
     }

@@ -21,9 +21,10 @@ const INVALID: Rv = Rv(CKR_MECHANISM_PARAM_INVALID);
 /// that of the type's structure; all of it stays as it is for as long as the result is used.
 pub unsafe fn mechanism<'a>(pointer: *const CK_MECHANISM) -> Result<Mechanism<'a>> {
     ensure(!pointer.is_null() && pointer.is_aligned(), CKR_ARGUMENTS_BAD)?;
-    // SAFETY: as the caller says.
+    // SAFETY: not null and aligned, both checked here; the caller guarantees a mechanism there, which nobody changes as long as the result is used.
     let mechanism = unsafe { &*pointer };
-    // SAFETY: as the caller says.
+    // SAFETY: the caller guarantees that the parameter has the length that the mechanism states, and is the type's structure where that is the
+    // structure's length.
     let params = unsafe { params(mechanism)? };
     Ok(Mechanism { kind: mechanism.mechanism, params })
 }
@@ -35,18 +36,20 @@ pub unsafe fn mechanism<'a>(pointer: *const CK_MECHANISM) -> Result<Mechanism<'a
 pub unsafe fn read<T: Copy>(mechanism: &CK_MECHANISM) -> Result<T> {
     let fits = mechanism.ulParameterLen as usize == size_of::<T>() && !mechanism.pParameter.is_null();
     ensure(fits, CKR_MECHANISM_PARAM_INVALID)?;
-    // SAFETY: as the caller of `mechanism` says; alignment is not asked for.
+    // SAFETY: not null, and as long as a `T`, both checked here; the caller guarantees that the parameter is the structure of the mechanism's
+    // type then. The read needs no alignment.
     Ok(unsafe { mechanism.pParameter.cast::<T>().read_unaligned() })
 }
 
 /// Bytes that a structure points to.
 pub(super) unsafe fn bytes<'a>(pointer: *const u8, length: CK_ULONG) -> Result<&'a [u8]> {
-    // SAFETY: as the caller of `mechanism` says.
+    // SAFETY: the caller of `mechanism` or `derive` guarantees that what a structure points to has the length that the structure states.
     unsafe { slice(pointer, length) }.map_err(|_| INVALID)
 }
 
 unsafe fn params<'a>(mechanism: &CK_MECHANISM) -> Result<Params<'a>> {
-    // SAFETY: as the caller of `mechanism` says, for all that is read here.
+    // SAFETY: the caller of `mechanism` guarantees that the parameter has the length that the mechanism states, that it is the type's structure
+    // where that is the structure's length, and that what it points to has the lengths stated in it and stays as it is.
     unsafe {
         let plain = || bytes(mechanism.pParameter.cast(), mechanism.ulParameterLen);
         Ok(match mechanism.mechanism {
@@ -141,7 +144,8 @@ fn deterministic(variant: CK_HEDGE_TYPE) -> Result<bool> {
 /// CK_PKCS5_PBKD2_PARAMS2, or the older CK_PKCS5_PBKD2_PARAMS, which points to the password's length. Both are as long as each other:
 /// a number that can only be one of a password is taken for the length, as others do too.
 unsafe fn pbkdf2<'a>(mechanism: &CK_MECHANISM) -> Result<Params<'a>> {
-    // SAFETY: as the caller of `mechanism` says.
+    // SAFETY: the caller of `mechanism` guarantees that a parameter of this length is one of PBKDF2's two structures, and that password and salt
+    // have the lengths stated in it. A number that is no less than `LOWEST_ADDRESS` can only be the address of the password's length.
     unsafe {
         let given: CK_PKCS5_PBKD2_PARAMS2 = read(mechanism)?;
         let length = if given.ulPasswordLen < LOWEST_ADDRESS {
@@ -203,7 +207,8 @@ struct OldGcm {
 }
 
 unsafe fn gcm<'a>(mechanism: &CK_MECHANISM) -> Result<Params<'a>> {
-    // SAFETY: as the caller of `mechanism` says.
+    // SAFETY: the caller of `mechanism` guarantees that the parameter is the structure of GCM that has the stated length, and that IV and
+    // associated data have the lengths stated in it.
     unsafe {
         let size = mechanism.ulParameterLen as usize;
         let given = if size == size_of::<OldGcm>() {
@@ -224,7 +229,8 @@ unsafe fn gcm<'a>(mechanism: &CK_MECHANISM) -> Result<Params<'a>> {
 
 /// CK_CCM_PARAMS, or CK_CCM_WRAP_PARAMS, which says besides how a nonce is made.
 unsafe fn ccm<'a>(mechanism: &CK_MECHANISM) -> Result<Params<'a>> {
-    // SAFETY: as the caller of `mechanism` says.
+    // SAFETY: the caller of `mechanism` guarantees that the parameter is the structure of CCM that has the stated length, and that nonce and
+    // associated data have the lengths stated in it.
     unsafe {
         let given = if mechanism.ulParameterLen as usize == size_of::<CK_CCM_WRAP_PARAMS>() {
             let wrap: CK_CCM_WRAP_PARAMS = read(mechanism)?;

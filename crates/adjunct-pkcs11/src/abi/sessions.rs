@@ -21,7 +21,7 @@ fn session_state(session: &Session) -> CK_STATE {
 }
 
 unsafe fn login(session: &Session, user: CK_USER_TYPE, pin: *const u8, length: CK_ULONG) -> Result {
-    // SAFETY: as the caller says.
+    // SAFETY: the program that calls C_Login or C_LoginUser guarantees a PIN of `length` bytes at `pin`, unless that is null.
     let pin = unsafe { slice(pin, length)? };
     let token = &session.slot().token;
     if user == CKU_CONTEXT_SPECIFIC {

@@ -101,7 +101,8 @@ static INTERFACES: Interfaces = Interfaces([
 /// # Safety
 /// As PKCS #11 has it.
 unsafe fn interfaces(list: *mut CK_INTERFACE, count: *mut CK_ULONG) -> Result {
-    // SAFETY: as the caller says.
+    // SAFETY: the program that calls C_GetInterfaceList guarantees that `count` is null or leads to a number, and that `list` is null or has
+    // room for as many interfaces as that number says.
     unsafe {
         let count = value(count)?;
         let (given, all) = (*count, &INTERFACES.0);
@@ -124,7 +125,8 @@ unsafe fn get(
     place: *mut *mut CK_INTERFACE,
     flags: CK_FLAGS,
 ) -> Result {
-    // SAFETY: as the caller says.
+    // SAFETY: the program that calls C_GetInterface guarantees that `name` is null or a terminated string, `version` null or a version, and
+    // `place` null or the address of a pointer.
     unsafe {
         let place = value(place)?;
         *place = null_mut();

@@ -180,9 +180,9 @@ pub struct Side {
     pub name: &'static str,
 }
 
-// SAFETY: library contexts may be used by several threads at once.
+// SAFETY: libcrypto lets several threads use one library context at once; the other fields are never changed.
 unsafe impl Send for Side {}
-// SAFETY: the same.
+// SAFETY: libcrypto lets several threads use one library context at once; the other fields are never changed.
 unsafe impl Sync for Side {}
 
 impl Side {

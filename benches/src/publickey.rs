@@ -90,9 +90,9 @@ pub struct Key(Arc<Shared>);
 #[derive(Debug)]
 struct Shared(Owned);
 
-// SAFETY: an EVP_PKEY may be used by several threads at once as long as none changes it, and none does.
+// SAFETY: OpenSSL lets several threads use one EVP_PKEY as long as none changes it; nothing here changes a key.
 unsafe impl Send for Shared {}
-// SAFETY: the same.
+// SAFETY: OpenSSL lets several threads use one EVP_PKEY as long as none changes it; nothing here changes a key.
 unsafe impl Sync for Shared {}
 
 impl Key {
@@ -546,7 +546,8 @@ fn derive(side: Side, name: &str, original: &Key, stock: Side, key: Key) -> Resu
     let once = move |secret: &mut [u8]| {
         let _alive = (&key, &peer);
         let mut length = secret.len();
-        // SAFETY: as above.
+        // SAFETY: the context is live, started for derivation, and has its peer; OpenSSL writes no more than `length` bytes,
+        // which is the length of the buffer.
         let done = unsafe { (f.EVP_PKEY_derive)(context.get(), secret.as_mut_ptr(), &mut length) };
         (done == 1).then_some(length)
     };

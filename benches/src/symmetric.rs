@@ -180,7 +180,7 @@ impl Message {
     unsafe fn message(&mut self) -> bool {
         let (f, ctx) = (self.side.f, self.context.get());
         let mut n = 0;
-        // SAFETY: as in `run`.
+        // SAFETY: `new` has given the context its key; the IV has 16 bytes, and the output has room for the input and 32 bytes more.
         unsafe {
             (f.EVP_CipherInit_ex2)(ctx, null_mut(), null(), self.iv.as_ptr(), -1, null()) == 1
                 && (f.EVP_CipherUpdate)(
@@ -196,7 +196,7 @@ impl Message {
     #[inline]
     unsafe fn packet(&mut self) -> bool {
         let (f, ctx) = (self.side.f, self.context.get());
-        // SAFETY: as in `run`.
+        // SAFETY: `new` has given the context its key and IV; the output has room for the input and 32 bytes more.
         unsafe { (f.EVP_Cipher)(ctx, self.output.as_mut_ptr(), self.input.as_ptr(), self.input.len() as c_uint) > 0 }
     }
 
@@ -206,7 +206,8 @@ impl Message {
         let (out, input, length) = (self.output.as_mut_ptr(), self.input.as_ptr(), self.input.len() as c_int);
         let tag = self.tag.as_mut_ptr().cast();
         let mut n = 0;
-        // SAFETY: as in `run`.
+        // SAFETY: `new` has given the context its key; the IV has 16 bytes, the tag `TAG`, and the output has room for the input and 32
+        // bytes more.
         unsafe {
             let mut ok = (f.EVP_CipherInit_ex2)(ctx, null_mut(), null(), self.iv.as_ptr(), -1, null()) == 1;
             if !self.encrypt {

@@ -135,7 +135,8 @@ fn cmac(choices: &mut Choices<'_>) {
     let mut mac = choices.buffer(mac_length);
     let last = |message: &[u8], mac: *mut u8, length: usize, chain: *const u8, direction: u32| {
         let (k, n, l) = (key.as_ptr(), message.len() as u64, length as u32);
-        // SAFETY: the buffers have the lengths given.
+        // SAFETY: message, MAC and key have the lengths given; the MAC may be null, which is refused, and the chain is null or
+        // one block of the cipher.
         unsafe {
             match cipher {
                 0 => ica_des_cmac_last(message.as_ptr(), n, mac, l, k, chain, direction),
@@ -146,7 +147,7 @@ fn cmac(choices: &mut Choices<'_>) {
     };
     let whole = |message: &[u8], mac: *mut u8, length: usize, direction: u32| {
         let (k, n, l) = (key.as_ptr(), message.len() as u64, length as u32);
-        // SAFETY: as above.
+        // SAFETY: message, MAC and key have the lengths given; the MAC may be null, which is refused.
         unsafe {
             match cipher {
                 0 => ica_des_cmac(message.as_ptr(), n, mac, l, k, direction),
@@ -169,7 +170,7 @@ fn cmac(choices: &mut Choices<'_>) {
     while length - done > block && !choices.seldom(3) {
         let take = (1 + choices.below((length - done - 1) / block)) * block;
         let (m, n, k) = (message[done..].as_ptr(), take as u64, key.as_ptr());
-        // SAFETY: as above.
+        // SAFETY: the message has `take` bytes left (the loop sees to it); the key has the length given, and the chain is one block.
         let code = unsafe {
             match cipher {
                 0 => ica_des_cmac_intermediate(m, n, k, chain.as_mut_ptr()),

@@ -153,7 +153,7 @@ fn numbers(choices: &mut Choices<'_>) {
     };
     assert_eq!(modulo(product.get()), modulo(a.get()) * modulo(b.get()) % PRIME);
     let mut square = choices.buffer(128);
-    // SAFETY: as above.
+    // SAFETY: each pointer is null, which is refused, or a buffer of the length that the function works on: 128 bytes out, 64 in.
     let code = unsafe { ica_mp_sqr512(square.pointer().cast(), a.pointer().cast()) };
     assert!(if square.null {
         code == INVALID as i32

@@ -404,7 +404,7 @@ fn generated(choices: &mut Choices<'_>) {
     assert!(back == input, "RSA of {bits} bits does not come back");
     if crt_form {
         let mut key = crt.key();
-        // SAFETY: as above.
+        // SAFETY: each number that `Crt::key` points to has the length that libica's rules give it for `key_length`.
         assert_eq!(unsafe { ica_rsa_crt_key_check(&raw mut key) }, OK);
     }
 }

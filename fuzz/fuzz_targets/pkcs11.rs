@@ -155,7 +155,7 @@ struct Room {
 impl Room {
     /// What came of it fits.
     fn check(&self, rv: CK_RV) {
-        // SAFETY: it lives in the memory.
+        // SAFETY: the number was made in the target's memory, which outlives every call of the input.
         let length = unsafe { *self.length };
         if rv == CKR_OK && !self.pointer.is_null() {
             assert!(length <= self.told, "{length} bytes into {}", self.told);
@@ -163,7 +163,8 @@ impl Room {
     }
 
     fn get(&self) -> Vec<u8> {
-        // SAFETY: as above; the length was checked.
+        // SAFETY: the caller has seen that the pointer is not null, and `check` that no more than its `told` bytes were written; both the
+        // number and the bytes are in the target's memory.
         unsafe { std::slice::from_raw_parts(self.pointer, *self.length as usize).to_vec() }
     }
 }

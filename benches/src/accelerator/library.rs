@@ -14,9 +14,9 @@ pub struct Key(Arc<Owned>);
 #[derive(Debug)]
 struct Owned(*mut lc::EVP_PKEY);
 
-// SAFETY: AWS-LC's keys may be used by several threads at once as long as none changes them, and none does.
+// SAFETY: AWS-LC lets several threads use one key as long as none changes it; nothing here changes a key.
 unsafe impl Send for Owned {}
-// SAFETY: the same.
+// SAFETY: AWS-LC lets several threads use one key as long as none changes it; nothing here changes a key.
 unsafe impl Sync for Owned {}
 
 impl Drop for Owned {

@@ -81,7 +81,7 @@ impl Module {
     /// # Errors
     /// [`LoadError`].
     pub fn load(path: impl AsRef<OsStr>) -> Result<Module, LoadError> {
-        // SAFETY: as said above, the module's initializers are trusted by whoever names it.
+        // SAFETY: loading runs the module's initializers; whoever gives the path trusts the module, as the documentation of `load` demands.
         let library = unsafe { Pkcs11::new(path) }.map_err(|e| LoadError::Loader(e.to_string()))?;
         let library = ManuallyDrop::new(library);
         let get = library.C_GetFunctionList.as_ref().map_err(|e| LoadError::NoFunctionList(e.to_string()))?;

@@ -132,7 +132,7 @@ impl Module {
             errors: adjunct::diag::standard_error(),
         }));
         if MODULE.compare_exchange(old, module, AcqRel, Acquire).is_err() {
-            // SAFETY: made above, and seen by nobody.
+            // SAFETY: the box was made by this call, and no other thread has its address: the exchange that would have shown it failed.
             drop(unsafe { Box::from_raw(module) });
             return fail(CKR_CRYPTOKI_ALREADY_INITIALIZED);
         }

@@ -201,7 +201,8 @@ impl Side {
         Side::of_module(f, module, module, "", "adjunct")
     }
 
-    /// The same with the accelerator off: each operation is done by itself. From a copy of the module, which has settings of its own.
+    /// adjunct's module beside the default provider, with the accelerator off: each operation is done by itself. It is loaded from a copy of
+    /// the module, which has settings of its own.
     ///
     /// # Errors
     /// As for [`Side::adjunct`]; [`Error::Io`] where the module cannot be copied into memory.

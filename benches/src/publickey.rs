@@ -410,7 +410,7 @@ fn signatures(stock: Side, signer: &Owned, title: String) -> Result<Rc<[Vec<u8>;
     Ok(all)
 }
 
-/// The same key within `to`; `None` where that side does not have the key type.
+/// A copy of the key within `to`; `None` where that side does not have the key type.
 fn copy(key: &Key, from: Side, to: Side, name: &str, selection: c_int) -> Result<Option<Key>, Error> {
     let mut data: *mut Param = null_mut();
     // SAFETY: a live key; the array is freed below.

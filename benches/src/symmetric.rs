@@ -25,7 +25,7 @@ pub enum Mode {
     Continued,
     /// IV, 13 bytes of associated data, data, final, tag.
     Aead,
-    /// The same without associated data.
+    /// IV, data, final, tag, without associated data.
     NoData,
     /// As [`Mode::Aead`], with the length announced first.
     Ccm,

@@ -212,7 +212,7 @@ impl World {
 
     fn keep(&mut self, rv: CK_RV, place: *mut CK_OBJECT_HANDLE) {
         if rv == CKR_OK && !place.is_null() {
-            // SAFETY: it lives in the memory.
+            // SAFETY: not null; the handle was made in the target's memory, which outlives every call of the input.
             self.objects.push(unsafe { *place });
         }
     }
@@ -506,7 +506,7 @@ impl World {
                 let handle: *mut CK_SESSION_HANDLE = self.memory.value(0);
                 let flags = CK_FLAGS::from(byte(u));
                 if call!(C_OpenSession(ACCELERATOR, flags, null_mut(), None, handle)) == CKR_OK {
-                    // SAFETY: it lives in the memory.
+                    // SAFETY: the handle was made in the target's memory, which outlives every call of the input.
                     self.sessions.push(unsafe { *handle });
                 }
             }

@@ -134,7 +134,7 @@ impl Lab {
         out.stdout
     }
 
-    /// The same, whatever comes of it.
+    /// Runs `openssl` with `input` on its standard input; what comes of it, be it a success or not.
     pub fn try_openssl(&self, system: &System, conf: &Path, args: &[&str], input: &[u8]) -> Output {
         let mut command = self.command(system, "openssl", conf);
         command.args(args);

@@ -100,7 +100,7 @@ impl Pair<'_> {
         })
     }
 
-    /// The same with another client, made for a port and a name for its files; it must connect once.
+    /// Logs in with a client that is made for a port and a name for its files, and waits for both sides to end. The client must connect once.
     pub fn run_program(&self, server: &Side, input: &[u8], client: impl FnOnce(u16, &str) -> Command) -> Ended {
         let mut live = self.start(server, client);
         let stdin = live.ssh.stdin.take();
@@ -140,7 +140,8 @@ impl Pair<'_> {
         self.program("ssh", side, port, name)
     }
 
-    /// The same for another program of the client's that takes `-F`: `scp`, `sftp`. It is ended by force after [`LIMIT`].
+    /// A program of the client's that takes `-F` (`ssh`, `scp`, `sftp`), with its configuration at `port`; the words after it are the caller's. It
+    /// is ended by force after [`LIMIT`].
     pub fn program(&self, program: &str, side: &Side, port: u16, name: &str) -> Command {
         let config = self.client_config(side, port, name);
         let mut command = limited(self.client, program);

@@ -74,7 +74,7 @@ impl Token {
         self.with(Command::new(system.program(program)))
     }
 
-    /// The same of another command.
+    /// A command with this environment, OpenSSL's default provider alone, and no input.
     pub fn with(&self, mut command: Command) -> Command {
         command.envs(self.environment()).env("OPENSSL_CONF", self.lab.stock()).env_remove("SSH_AUTH_SOCK");
         command.current_dir(self.lab.dir()).stdin(Stdio::null());

@@ -102,7 +102,7 @@ fn transform(input: Vec<u8>, mut message: impl FnMut(InOut<'_>) -> bool + 'stati
     done.then(|| Work::new(proof, move |n| (0..n).all(|_| message(InOut::apart(&input, &mut output)))))
 }
 
-/// The same with a tag: appended to the proof, or compared.
+/// Work that makes as many bytes as it takes, and a tag: appended to the proof, or compared.
 fn authenticated(
     input: Vec<u8>,
     encrypt: bool,

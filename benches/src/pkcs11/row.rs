@@ -31,9 +31,9 @@ pub enum What {
     Sign(Pair),
     /// C_EncryptInit and C_Encrypt with AES-256-GCM, of so many bytes.
     Gcm(usize),
-    /// The same with AES-256-CBC, without padding.
+    /// C_EncryptInit and C_Encrypt with AES-256-CBC without padding, of so many bytes.
     Cbc(usize),
-    /// The same with AES-256-CTR.
+    /// C_EncryptInit and C_Encrypt with AES-256-CTR, of so many bytes.
     Ctr(usize),
     /// C_SignInit and C_Sign with CMAC of AES-256.
     Cmac(usize),
@@ -49,7 +49,7 @@ pub enum What {
     GenerateAes,
     /// C_CreateObject of a key in the session, and C_DestroyObject.
     Create,
-    /// The same of an object that stays in the token.
+    /// C_CreateObject of an object that stays in the token, and C_DestroyObject.
     CreateToken,
     /// C_FindObjectsInit, C_FindObjects, C_FindObjectsFinal.
     Find(By),

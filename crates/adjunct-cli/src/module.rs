@@ -123,7 +123,8 @@ pub(crate) fn find(
     find_of(&Make::PROVIDER, choice, purpose, installed)
 }
 
-/// The same of a module of any make; `installed` are the folders where such modules are.
+/// The module of any make to load: the one given, the one beside this program, or one in the folders that `installed` names, where such
+/// modules are. Root takes what [`find`] describes.
 ///
 /// # Errors
 /// As [`find`].

@@ -236,7 +236,7 @@ fn the_packages_script_waits_for_no_user() {
         &format!("#!/bin/sh\necho \"$@\" >>{}\necho adjunct is gone\n", dir.path().join("asked").display()),
     );
     script(&bin.join("unshare"), "#!/bin/sh\nexit 1\n");
-    // The same, in seconds.
+    // A timeout(1) of one second, whatever time the script asks for.
     script(&bin.join("timeout"), "#!/bin/sh\nshift 3\nexec /usr/bin/timeout -k 1 1 \"$@\"\n");
     let prerm = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../packaging/debian/prerm");
     let mut command = Command::new("sh");

@@ -137,7 +137,7 @@ fn icainfo_takes_its_options() {
     assert!(json["functions"][0]["static"].is_boolean() && json["curves"].as_array().unwrap().len() == 16);
 }
 
-/// The same tables about libica-cex: no instructions, whatever the processor has, and a dash in their column.
+/// The tables of icainfo, about libica-cex: no instructions, whatever the processor has, and a dash in their column.
 #[test]
 fn icainfo_cex_knows_cards_only() {
     let cex = |args: &[&str]| tool(Path::new(ADJUNCT), "icainfo-cex", "none", args);

@@ -37,22 +37,22 @@ impl Options {
         }
     }
 
-    /// The same, with the engine that the module registers for `groups` (`default_algorithms` keywords); `None`: without.
+    /// These options with the engine that the module registers for `groups` (`default_algorithms` keywords); `None`: without.
     pub fn with_engine(self, groups: Option<&str>) -> Options {
         Options { engine: groups.map(str::to_owned), ..self }
     }
 
-    /// The same, with TLS groups that programs are to offer and to take first.
+    /// These options with TLS groups that programs are to offer and to take first.
     pub fn with_groups(self, groups: Option<TlsGroups>) -> Options {
         Options { groups, ..self }
     }
 
-    /// The same, for Node too, which reads a section of its own.
+    /// These options for Node too, which reads a section of its own.
     pub fn with_node(self, node: bool) -> Options {
         Options { node, ..self }
     }
 
-    /// The same, for one program of which it is known that it brings no provider.
+    /// These options for one program of which it is known that it brings no provider.
     pub fn for_one_program(self, one_program: bool) -> Options {
         Options { one_program, ..self }
     }

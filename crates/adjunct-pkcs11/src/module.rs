@@ -61,7 +61,7 @@ impl Slots {
         Slots { all, in_order }
     }
 
-    /// The same for a child of fork, with nothing that the parent has made of them.
+    /// These slots for a child of fork, whose tokens have nothing that the parent has made of them.
     fn anew(&self) -> Slots {
         let all = self.all.iter().map(|slot| Slot { id: slot.id, token: slot.token.anew() }).collect();
         Slots { all, in_order: self.in_order }

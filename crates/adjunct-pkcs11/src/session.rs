@@ -439,8 +439,8 @@ impl Session {
         result
     }
 
-    /// The same with an operation that another message may follow, on `bytes` bytes. Where those are few, `body` runs while the session's
-    /// operations are held: it uses the session in no other way then.
+    /// Works with `body` on an operation that another message may follow, as [`Session::work`] does on others. `bytes` is how much `body` works
+    /// on: where that is little, `body` runs while the session's operations are held, and uses the session in no other way then.
     ///
     /// # Errors
     /// As [`Session::work`].

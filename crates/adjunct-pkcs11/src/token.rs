@@ -104,7 +104,8 @@ impl Token {
         }
     }
 
-    /// The same for a program that wants objects to stay, or PINs.
+    /// Where the token's objects stay, for a program that wants objects to stay, or PINs. Of the accelerator `refused` is called, and
+    /// the result is `error`.
     fn wanted(&self, error: CK_RV) -> Result<&Store> {
         match &self.holding {
             Holding::Store(store) => Ok(store),

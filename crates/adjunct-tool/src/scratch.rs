@@ -107,7 +107,7 @@ pub fn folder() -> Result<Folder, Failure> {
     folder_in(&std::env::temp_dir()).map_err(|e| no_room(&e))
 }
 
-/// The same in a folder of the caller's choice.
+/// A folder below `place` that only this user opens (mode 0700). From here on signals no longer end the process at once.
 ///
 /// # Errors
 /// As `mkdir(2)`.

@@ -9,7 +9,8 @@ pub fn folder() -> Option<PathBuf> {
     Some(folder.or_else(|| set("HOME").map(|home| home.join(".local/state")))?.join("adjunct"))
 }
 
-/// The same, made where it is not there; only this user opens it.
+/// The folder where the command keeps what it knows, made where it is not there; only this user opens it. None where neither
+/// `XDG_STATE_HOME` nor `HOME` is set.
 ///
 /// # Errors
 /// As `mkdir(2)`.

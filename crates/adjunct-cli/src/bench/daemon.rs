@@ -50,7 +50,8 @@ impl Daemon {
         Daemon::start_with(program, cards, on, "")
     }
 
-    /// The same, with settings of `cards.conf` besides.
+    /// Starts a daemon with so many accelerators, on some processors or on all, and with settings of `cards.conf` besides, and waits until they
+    /// take programs.
     ///
     /// # Errors
     /// As for [`Daemon::start`].

@@ -45,7 +45,7 @@ impl Header {
         }
     }
 
-    /// The same as lines for people.
+    /// The header as lines for people.
     pub fn text(&self) -> String {
         let mut out = format!("{}, {}\n{}", self.cpu, self.features.join(" "), self.openssl);
         if let Some(stock) = &self.against {

@@ -82,7 +82,7 @@ impl Verdict {
         Verdict { state: State::Unknown, ..Verdict::not(cause, because) }
     }
 
-    /// The same with other advice.
+    /// This verdict with other advice.
     pub fn advising(self, advice: impl Into<String>) -> Verdict {
         Verdict { advice: Some(advice.into()), ..self }
     }

@@ -107,7 +107,7 @@ pub struct Known {
     pub least: f64,
     /// The greatest.
     pub most: f64,
-    /// The same beside OpenSSL 3.6, which has kernels for such CPUs itself; none where that was not measured.
+    /// The ratio beside OpenSSL 3.6, which has kernels for such CPUs itself; none where that was not measured.
     pub newest: Option<f64>,
 }
 

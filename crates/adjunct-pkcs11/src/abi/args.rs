@@ -37,7 +37,7 @@ pub unsafe fn slice<'a, T>(pointer: *const T, length: CK_ULONG) -> Result<&'a [T
 /// So many values to write to.
 ///
 /// # Safety
-/// As for [`slice`], and they are nobody else's.
+/// Unless it is null or the length 0, so many `T` live there for as long as the result is used, and are nobody else's.
 pub unsafe fn slice_mut<'a, T>(pointer: *mut T, length: CK_ULONG) -> Result<&'a mut [T]> {
     if length == 0 {
         return Ok(&mut []);
@@ -51,7 +51,8 @@ pub unsafe fn slice_mut<'a, T>(pointer: *mut T, length: CK_ULONG) -> Result<&'a 
 /// The attributes of a template, copied.
 ///
 /// # Safety
-/// As for [`slice`]; so are the values.
+/// Unless it is null or the count 0, so many attributes live there, each with a value of the length that it states, and nobody changes them
+/// during the call.
 pub unsafe fn template(pointer: *const CK_ATTRIBUTE, count: CK_ULONG) -> Result<Attributes> {
     // SAFETY: the caller guarantees that `count` attributes live at `pointer`, each with a value of the length that it states.
     unsafe { template_within(pointer, count, 0) }
@@ -119,7 +120,7 @@ impl<'a> Out<'a> {
         self.room_or(needed, needed.max(1))
     }
 
-    /// The same, where whoever only asks hears of `asked` bytes.
+    /// Room for a result of at most `needed` bytes, where whoever only asks for the length hears of `asked` bytes.
     ///
     /// # Errors
     /// As [`Out::room`].

@@ -32,7 +32,7 @@ pub unsafe fn mechanism<'a>(pointer: *const CK_MECHANISM) -> Result<Mechanism<'a
 /// A structure of parameters.
 ///
 /// # Safety
-/// As for [`mechanism`].
+/// The parameter has the length that the mechanism states, and is a `T` where that is the length of one.
 pub unsafe fn read<T: Copy>(mechanism: &CK_MECHANISM) -> Result<T> {
     let fits = mechanism.ulParameterLen as usize == size_of::<T>() && !mechanism.pParameter.is_null();
     ensure(fits, CKR_MECHANISM_PARAM_INVALID)?;

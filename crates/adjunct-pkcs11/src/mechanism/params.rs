@@ -81,7 +81,7 @@ pub enum Params<'a> {
 }
 
 impl Params<'_> {
-    /// The same where they point to nothing of the caller's, and so stay what they are.
+    /// These parameters without the caller's memory; `None` where they point to something there.
     pub fn detached(self) -> Option<Params<'static>> {
         Some(match self {
             Params::None => Params::None,

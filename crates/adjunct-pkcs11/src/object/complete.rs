@@ -58,7 +58,7 @@ impl Defaults {
         self.object_of(template, origin, None)
     }
 
-    /// The same, of a key that is there already.
+    /// Makes a new object of a template, of a key that is there already where `key` gives one.
     ///
     /// # Errors
     /// As [`Defaults::object`].

@@ -27,7 +27,8 @@ pub fn of(key: &Key, curve: Option<Curve>) -> Result<Option<Vec<u8>>> {
     of_point(key, point)
 }
 
-/// The same, of a key on a curve whose point is known: to work it out takes long.
+/// The DER of a key's public half, with the point of a key on a curve given: to work it out takes long. `None` of a key that has no public
+/// half, or where it is not known.
 ///
 /// # Errors
 /// `CKR_HOST_MEMORY`.

@@ -87,7 +87,7 @@ impl Request {
         self.state.load(Acquire) == DONE
     }
 
-    /// The same, after a sleep.
+    /// Whether the request has its outcome, after a sleep of the calling thread that ends when the request is finished or after `NAP`.
     pub fn is_done_after_sleep(&self) -> bool {
         if self.state.compare_exchange(WAITS, SLEEPS, AcqRel, Acquire).is_ok() {
             match futex::wait(&self.state, Flags::PRIVATE, SLEEPS, Some(&NAP)) {

@@ -280,8 +280,9 @@ impl Place {
         self.exclusively_unless(sleep, body)?.ok_or(Trouble::Busy)
     }
 
-    /// The same, unless it is needless by then; `None` in that case. While somebody else writes, `is_needless` is asked again and again,
-    /// each time after a pause, which it makes: of so long, or until it knows better.
+    /// Runs `body` while no other thread or process writes, here or to any other store, unless that is needless by then; `None` in that case.
+    /// While somebody else writes, `is_needless` is asked again and again, each time after a pause, which it makes: of so long, or until it knows
+    /// better. The directory is made where there is none.
     ///
     /// # Errors
     /// [`Trouble::Busy`], and what the system says.

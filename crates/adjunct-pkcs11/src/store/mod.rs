@@ -208,7 +208,7 @@ impl Store {
         }
     }
 
-    /// The same store with nothing seen of it yet and nobody logged in, for a child of fork that initializes the module.
+    /// This store with nothing seen of it yet and nobody logged in, for a child of fork that initializes the module.
     /// Says in a line where the child may not read what its parent could, as a worker that is no longer root.
     pub fn anew(&self) -> Store {
         if self.initialized.load(Relaxed)

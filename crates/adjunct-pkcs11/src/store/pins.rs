@@ -53,7 +53,8 @@ impl Store {
         Ok(tries)
     }
 
-    /// The same, and those that this user's processes have counted elsewhere.
+    /// Wrong tries since the last right one, of the user and of the security officer, with those that this user's processes have counted outside
+    /// the file, where that cannot be written to.
     pub(super) fn all_tries(&self) -> std::result::Result<[u8; 2], Trouble> {
         let mut tries = self.tries()?;
         let counted = self.with_state(|state| {
@@ -121,7 +122,7 @@ impl Store {
         Ok(Counted::InMemory)
     }
 
-    /// The same, in a store that others may write to, or nobody.
+    /// The keys that a PIN opens. A store that can be written to is locked against other writers meanwhile.
     fn open_alone(&self, objects: &Table, which: Holder, pin: &[u8]) -> Result<Keys> {
         let writable = self.with_state(|state| {
             self.sync(state, objects, self.login().as_deref(), Depth::Head)?;
@@ -186,7 +187,7 @@ impl Store {
         self.initialize_whole(objects, (pin, None), label, seal, replace)
     }
 
-    /// The same, with the user's PIN too where there is one: all of it, or nothing. A token that is there goes only where `replace`.
+    /// C_InitToken, with the user's PIN too where there is one: all of it, or nothing. A token that is there goes only where `replace`.
     ///
     /// # Errors
     /// Those of [`Store::initialize`].

@@ -217,7 +217,7 @@ impl Initialized {
         Initialized::read_by(bytes, by_login)
     }
 
-    /// The same, with what `eyes` makes of header and roles.
+    /// What a whole file holds, and the [`Eyes`] that it was read with, which `eyes` makes of header and roles.
     pub(super) fn read_by<'a>(
         bytes: &'a [u8],
         eyes: impl FnOnce(&Header, &[Option<Role>; 2]) -> Option<Eyes>,

@@ -124,7 +124,7 @@ impl Store {
         request.finish(done.map(|()| Vec::new()).map_err(Rv::from));
     }
 
-    /// The same, for all or none of the requests: those that have no outcome then, and why.
+    /// Writes what waits in one frame, all of the requests or none. The error has the requests that have no outcome then, and why.
     fn commit_at_once(
         &self,
         held: &Held,

@@ -149,7 +149,7 @@ pub fn tries_wrong() {
     println!("\n+ {:#x}", login(&open(RO), CKU_USER, b"wrong").unwrap_err());
 }
 
-/// The same in another process of this user's: what came of it.
+/// Tries a wrong PIN in another process of this user's; the return value that came of it.
 fn run_tried() -> String {
     let output = command("tries_wrong", &data()).output().unwrap();
     let said = String::from_utf8(output.stdout).unwrap();
@@ -214,7 +214,7 @@ fn a_store_that_cannot_be_written_to_works() {
         Ok(output) => assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr)),
         Err(error) => println!("not tried: {error}"),
     }
-    // The same by word of the administrator.
+    // A store that may not be written to by word of the administrator.
     let text =
         format!("[[token]]\nslot = 3\npath = \"{}\"\nread-only = true\n", tokens.join("default.token").display());
     std::fs::write(home.path().join("conf"), text).unwrap();

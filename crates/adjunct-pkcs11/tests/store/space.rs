@@ -116,7 +116,7 @@ pub fn sees() {
     }
 }
 
-/// The same by several threads, whose changes are written together: those that there is room for are made all the same.
+/// Fills the file system with changes of several threads, which are written together: those that there is room for are made all the same.
 pub fn full_together() {
     new_token();
     let session = &entered();

@@ -42,7 +42,7 @@ enum Beside {
     Busy,
     /// All connections that were asked for, which the cards let it have.
     Hostile,
-    /// The same with the limit that is set where none is.
+    /// All connections that were asked for, at a daemon with the limit that holds where the configuration sets none.
     Limited,
 }
 

@@ -187,9 +187,9 @@ pub enum Side {
     /// CPU assist and lanes (where this CPU has them), without cards
     #[value(alias = "adjunct")]
     Lanes,
-    /// The same, beside one card
+    /// CPU assist and lanes (where this CPU has them), beside one card
     Card,
-    /// The same, beside two cards
+    /// CPU assist and lanes (where this CPU has them), beside two cards
     Cards,
 }
 

@@ -52,7 +52,7 @@ pub struct Row {
     pub cpu_ratio: Option<f64>,
     /// CPU time of a transaction in microseconds: the server's processes, the daemon and its cards.
     pub cpu_us: f64,
-    /// The same of all of the time of the servers' processors.
+    /// CPU time of the servers, the daemon and its cards, of all of the time of the servers' processors.
     pub cpu_utilisation: f64,
     /// The load's of all of the time of its processors.
     pub load_utilisation: f64,

@@ -107,7 +107,8 @@ impl Service {
         self.commands().map(|words| words.join(" ")).collect::<Vec<_>>().join(" && ")
     }
 
-    /// The same, as words. Where systemd is installed and does not run (a container) the init script is meant.
+    /// What puts a change of the environment in force, as the words of commands. Where systemd is installed and does not run (a container) the
+    /// init script is meant.
     fn commands(&self) -> impl Iterator<Item = [&str; 3]> {
         let reload = matches!(self.environment, Environment::DropIn(_));
         let running = Path::new("/run/systemd/system").is_dir();

@@ -11,9 +11,9 @@ pub enum Kind {
     Tls,
     /// An operation on an RSA key that goes to the key's engine and past the providers.
     Rsa,
-    /// The same on an EC key.
+    /// An operation on an EC key that goes to the key's engine and past the providers.
     Ec,
-    /// The same on a DH key, which adjunct's engine serves only on request.
+    /// An operation on a DH key that goes to the key's engine and past the providers; adjunct's engine serves it only on request.
     Dh,
     /// An operation OpenSSL computes itself, whatever is configured.
     Bypass,

@@ -73,7 +73,7 @@ impl Process {
         }
     }
 
-    /// The same in words.
+    /// What starts the process anew, in words where that is no command.
     pub fn restart_words(&self) -> String {
         let words = match (self.root, self.session) {
             (Some(Root::Container), _) => "start its container again",

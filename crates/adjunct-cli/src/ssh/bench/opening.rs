@@ -49,7 +49,7 @@ pub struct Opening<'a> {
     pub default: Suite<'a>,
     /// The cipher that costs least with adjunct.
     pub tuned: Suite<'a>,
-    /// The same cipher without crypto instructions.
+    /// The cipher of `tuned` without crypto instructions.
     pub software: Option<Suite<'a>>,
     /// The ciphers with adjunct, the one that costs least first.
     pub order: Vec<Suite<'a>>,

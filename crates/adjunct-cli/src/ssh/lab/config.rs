@@ -58,7 +58,7 @@ fn way(place: &Place, port: u16) -> [(&'static str, String); 13] {
     ]
 }
 
-/// The same as values of `-o`, for a client that reads its user's configuration.
+/// The options by which a client finds the server at `port`, as values of `-o`, for a client that reads its user's configuration.
 pub(in crate::ssh) fn client_options(place: &Place, port: u16) -> Vec<String> {
     way(place, port).map(|(name, value)| format!("{name}={value}")).to_vec()
 }

@@ -206,7 +206,7 @@ pub fn plan(
         }
     }
     let new = (!lines.is_empty()).then(|| text(ground, program, &policy, survey, &lines));
-    // The same lists are no reason to write other remarks.
+    // A file whose lists stay as they are is not written anew for other remarks.
     if settings(new.as_deref()) != settings(plan.old.as_deref()) {
         plan.text = new;
     }

@@ -61,9 +61,9 @@ pub struct Pair {
     pub mb_s: Spread,
     /// Processor seconds of the client for 10^9 bytes, without the login.
     pub client_s_per_gb: Spread,
-    /// The same of the server.
+    /// Processor seconds of the server for 10^9 bytes, without the login.
     pub server_s_per_gb: Spread,
-    /// The same of both.
+    /// Processor seconds of client and server together for 10^9 bytes, without the login.
     pub cpu_s_per_gb: Spread,
 }
 

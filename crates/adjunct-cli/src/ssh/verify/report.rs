@@ -23,7 +23,7 @@ pub(super) struct Report {
     /// The modules the client had loaded; absent where that cannot be seen.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub client_modules: Option<Vec<PathBuf>>,
-    /// The same of the server's process.
+    /// The modules the server's process had loaded; absent where that cannot be seen.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub server_modules: Option<Vec<PathBuf>>,
     /// Bytes that went out and came back unchanged.

@@ -29,7 +29,7 @@ const ALONE: [&str; 8] = [
     "ForwardAgent=no",
 ];
 
-/// The same for what OpenSSH has from 8.7 on.
+/// Options of ssh for every session that OpenSSH has from 8.7 on: in the foreground, with its input, and a session of the usual type.
 const ALONE_NEWER: [&str; 3] = ["ForkAfterAuthentication=no", "StdinNull=no", "SessionType=default"];
 
 /// Adds `-o OPTION` for each.

@@ -50,7 +50,7 @@ pub struct Args {
     /// Warn by the share of software in percent
     #[arg(short, long, value_name = "RANGE", allow_hyphen_values = true)]
     warning: Option<Range>,
-    /// The same for a critical state
+    /// Critical by the share of software in percent
     #[arg(short, long, value_name = "RANGE", allow_hyphen_values = true)]
     critical: Option<Range>,
     /// Leave out operations in software for these reasons

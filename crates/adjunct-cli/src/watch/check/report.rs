@@ -76,7 +76,7 @@ impl Report {
         text + "\n"
     }
 
-    /// The same for programs.
+    /// The answer as JSON, for programs.
     pub(super) fn json(&self) -> Value {
         let part = |part: &Part| json!({ "part": part.name, "state": part.level.name(), "text": part.text });
         let perf = self.perf.iter().map(|perf| {

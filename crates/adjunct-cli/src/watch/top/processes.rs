@@ -19,7 +19,7 @@ pub(super) struct Doing {
     /// Threads that have a slot.
     pub(super) threads: u64,
     pub(super) work: Work,
-    /// The same by function.
+    /// What was counted for the process, by function.
     pub(super) counted: Snapshot,
 }
 

@@ -95,7 +95,7 @@ fn a_backup_is_restored_whole_or_not_at_all() {
         words(restore(&token, &changed, true, SO_PIN, true)),
         "the file was changed by somebody without the PIN"
     );
-    // The same token, as it was: said so.
+    // The token has one change more than the file that was made of it: `newer` says so.
     let (store, objects) = (Store::new(token.path.clone(), false, None), Table::new());
     store.log_in(&objects, Holder::SecurityOfficer, SO_PIN, || true).unwrap();
     store.initialize_pin(&objects, b"other pin").unwrap();

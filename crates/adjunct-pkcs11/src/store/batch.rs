@@ -87,7 +87,7 @@ impl Request {
         self.state.load(Acquire) == DONE
     }
 
-    /// Whether the request has its outcome, after a sleep of the calling thread that ends when the request is finished or after `NAP`.
+    /// Whether the request has its outcome, after a sleep of the calling thread that ends when the thread is woken, or after `NAP`.
     pub fn is_done_after_sleep(&self) -> bool {
         if self.state.compare_exchange(WAITS, SLEEPS, AcqRel, Acquire).is_ok() {
             match futex::wait(&self.state, Flags::PRIVATE, SLEEPS, Some(&NAP)) {

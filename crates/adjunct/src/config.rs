@@ -170,15 +170,15 @@ pub fn engine(value: &str) -> (u32, Vec<Error>) {
     (methods, errors)
 }
 
-/// Whose operations the accelerator does in batches: the `accelerator =` value. Of two places the greater holds.
+/// Which operations are done in batches: the `accelerator =` value. Where two places set it, the greater value holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 #[repr(u8)]
 pub enum Accelerator {
-    /// Asynchronous jobs'; what a thread asks for outside of one is done at once, alone. The default.
+    /// Those of asynchronous jobs, and those of several threads where that was measured to be faster. The default.
     On = 0,
-    /// All that several threads ask for at the same time, too.
+    /// Those of asynchronous jobs, and all that several threads ask for at the same time, measured or not.
     Always = 1,
-    /// Nobody's.
+    /// None: each operation is done alone.
     Off = 2,
 }
 

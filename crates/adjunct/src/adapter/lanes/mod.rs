@@ -8,7 +8,8 @@
 //!
 //! # Environment
 //! `ADJUNCT_ACCELERATOR`, or `accelerator =` in the module's section of openssl.cnf: `always` has threads share batches whether that is
-//! faster or not, `off` is for nobody. The first is ignored in programs that run with another's rights.
+//! faster or not; `off` switches all batches off, those of asynchronous jobs too. The variable is ignored in programs that run with
+//! another's rights.
 //!
 //! # Limits
 //! * A handler of a signal that an instruction caused (SIGSEGV and the like) inside a kernel, which leaves it by a jump, has those whose jobs

@@ -1,5 +1,5 @@
 //! Random operations in lanes against AWS-LC's own code: other keys and other data in every lane, batches of one to eight.
-//! A few thousand in every run of the tests, a million in `.ci/run`:
+//! Ten thousand in every run of the tests, a million in `./check deep random`:
 //!
 //!     ADJUNCT_RANDOM=1000000 cargo test --release -p adjunct --test lanes_random
 

@@ -39,7 +39,8 @@ fn of_cargo(root: &Path) -> BTreeMap<String, Row> {
     let row = |package: &Value| {
         let asked = package["dependencies"].as_array().unwrap().iter().filter(|asked| asked["kind"].is_null());
         let asked = asked.map(|asked| text(&asked["name"])).filter(|name| members.contains(name)).collect();
-        let ships = |target: &&Value| ["lib", "rlib", "cdylib", "bin"].iter().any(|kind| target["kind"][0] == *kind);
+        let ships =
+            |target: &&Value| ["lib", "staticlib", "cdylib", "bin"].iter().any(|kind| target["kind"][0] == *kind);
         let mut roots =
             package["targets"].as_array().unwrap().iter().filter(ships).map(|target| text(&target["src_path"]));
         let forbidden = roots.all(|path| std::fs::read_to_string(path).unwrap().contains("#![forbid(unsafe_code)]"));

@@ -1,5 +1,7 @@
 //! The `adjunct` command; also answers by the names of [`adjunct_cli::Name`].
 
+#![forbid(unsafe_code)]
+
 use std::process::ExitCode;
 
 fn main() -> ExitCode {

@@ -157,12 +157,19 @@ fn icainfo_cex_knows_cards_only() {
         table.lines().filter_map(first).collect()
     };
     let asked = |mut command: Command| said(command.env("ADJUNCT_ACCELERATOR", "always"));
-    assert_eq!(cards(&asked(cex(&[]))), cards(&asked(icainfo(&[]))));
+    // The candidates of one RSA key are a batch, which one operation has to itself: an instruction's work there, and a card's here.
+    let keys = |name: &str| name.trim().starts_with("RSA Keygen");
+    let of_several = |mut rows: Vec<(String, bool)>| {
+        rows.retain(|(name, _)| !keys(name));
+        rows
+    };
+    assert_eq!(of_several(cards(&asked(cex(&[])))), of_several(cards(&asked(icainfo(&[])))));
     // What the batches' instructions do alone is a card's here.
     let alone = cards(&said(&mut cex(&[])));
     let lanes = cards(&asked(cex(&[]))).into_iter().any(|(_, dynamic)| dynamic);
     let single = ["RSA CRT", "ECDSA Sign", "EC Keygen", "Ed25519 Keygen", "X25519 Keygen"];
-    assert!(alone.iter().all(|(name, dynamic)| *dynamic == (lanes && single.contains(&name.trim()))), "{alone:?}");
+    let is_single = |name: &str| single.contains(&name.trim()) || keys(name);
+    assert!(alone.iter().all(|(name, dynamic)| *dynamic == (lanes && is_single(name))), "{alone:?}");
     assert_eq!(said(&mut cex(&["-r"])), said(&mut icainfo(&["-r"])));
     assert!(said(&mut cex(&["-v"])).starts_with("icainfo-cex: libica-cex version 4.4"));
     assert!(said(&mut cex(&["-h"])).contains("Usage: icainfo-cex"));

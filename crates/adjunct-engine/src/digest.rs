@@ -20,26 +20,68 @@ struct Context {
     size: usize,
 }
 
+/// What libcrypto keeps for a context; zeros before the first use.
+///
+/// libcrypto copies these bytes before it calls [`copy`], and takes the copy back where something else could not be copied: then they name
+/// another context as their owner, whose context of ours stays as it is.
+#[repr(C)]
+struct Place {
+    held: *mut Context,
+    owner: Opaque,
+}
+
+/// What libcrypto keeps for one of its contexts; `None` where there is nothing.
+///
+/// # Safety
+/// `context` is libcrypto's, and its method is one of this module.
+unsafe fn place<'a>(context: Opaque) -> Option<&'a mut Place> {
+    // SAFETY: libcrypto keeps as many bytes as the method's size says, aligned for pointers and filled with zeros at first.
+    unsafe { (bulk().digest_data)(context).cast::<Place>().as_mut() }
+}
+
+impl Place {
+    /// The context of ours that `context`, libcrypto's, owns.
+    fn own<'a>(&self, context: Opaque) -> Option<&'a mut Context> {
+        // SAFETY: `put` wrote both, for this owner, and `release` takes both away.
+        if self.owner == context { unsafe { self.held.as_mut() } } else { None }
+    }
+
+    fn put(&mut self, context: Opaque, new: Context) {
+        *self = Place { held: Box::into_raw(Box::new(new)), owner: context };
+    }
+
+    /// Frees what `context` owns, and forgets what another does.
+    fn release(&mut self, context: Opaque) {
+        let Place { held, owner } =
+            std::mem::replace(self, Place { held: std::ptr::null_mut(), owner: std::ptr::null_mut() });
+        if owner == context && !held.is_null() {
+            // SAFETY: `put` made it of a box for this owner; it is forgotten first, so that it is freed once.
+            drop(unsafe { Box::from_raw(held) });
+        }
+    }
+}
+
 /// The context behind one of libcrypto's.
+///
+/// # Safety
+/// `context` is libcrypto's, and its method is one of this module.
 unsafe fn held<'a>(context: Opaque) -> Option<&'a mut Context> {
-    // SAFETY: libcrypto passes a context whose method is one of this module, whose data holds null or a context of this module.
-    unsafe { bulk::place::<Context>((bulk().digest_data)(context))?.as_mut() }
+    // SAFETY: by the caller's word.
+    unsafe { place(context) }?.own(context)
 }
 
 fn begin(context: Opaque, method: &'static Method) -> c_int {
     guard(0, || {
-        // SAFETY: libcrypto passes a context whose method is one of this module, whose data holds null or a context of this module.
-        let Some(place) = (unsafe { bulk::place::<Context>((bulk().digest_data)(context)) }) else { return 0 };
-        // SAFETY: put there by us.
-        match unsafe { place.as_mut() } {
+        // SAFETY: libcrypto passes a context whose method is one of this module.
+        let Some(place) = (unsafe { place(context) }) else { return 0 };
+        match place.own(context) {
             Some(this) => {
                 this.digest.reset();
                 this.size = method.size;
             }
             None => {
                 adjunct::ops::attribute();
-                let new = Context { digest: Digest::new(method), size: method.size };
-                *place = Box::into_raw(Box::new(new));
+                place.put(context, Context { digest: Digest::new(method), size: method.size });
             }
         }
         1
@@ -72,13 +114,12 @@ unsafe extern "C" fn finish(context: Opaque, out: *mut u8) -> c_int {
 
 unsafe extern "C" fn copy(to: Opaque, from: Opaque) -> c_int {
     guard(0, || {
-        // SAFETY: libcrypto's contexts; the first one's data is a copy of the second's, byte by byte, and not its own.
-        unsafe {
-            let Some(place) = bulk::place::<Context>((bulk().digest_data)(to)) else { return 1 };
-            *place = std::ptr::null_mut();
-            if let Some(this) = held(from) {
-                *place = Box::into_raw(Box::new(this.clone()));
-            }
+        // SAFETY: libcrypto passes two contexts whose method is one of this module; the first one's data is a copy of the second's.
+        let (place, from) = unsafe { (place(to), held(from)) };
+        let Some(place) = place else { return 1 };
+        match from {
+            Some(this) => place.put(to, this.clone()),
+            None => *place = Place { held: std::ptr::null_mut(), owner: std::ptr::null_mut() },
         }
         1
     })
@@ -86,10 +127,9 @@ unsafe extern "C" fn copy(to: Opaque, from: Opaque) -> c_int {
 
 unsafe extern "C" fn cleanup(context: Opaque) -> c_int {
     guard(1, || {
-        // SAFETY: libcrypto passes a context whose method is one of this module, with data of a pointer's size, and forgets the data after this call.
-        if let Some(place) = unsafe { bulk::place::<Context>((bulk().digest_data)(context)) } {
-            // SAFETY: put there by `begin` or `copy`.
-            unsafe { bulk::release(place) };
+        // SAFETY: libcrypto passes a context whose method is one of this module, and forgets the data after this call.
+        if let Some(place) = unsafe { place(context) } {
+            place.release(context);
         }
         1
     })
@@ -122,7 +162,7 @@ fn method(signed: c_int, init: bulk::OfContext, core: &'static Method) -> Opaque
         }
         let set = (b.digest_set_block)(method, core.block as c_int) == 1
             && (b.digest_set_result)(method, core.size as c_int) == 1
-            && (b.digest_set_size)(method, std::mem::size_of::<*mut Context>() as c_int) == 1
+            && (b.digest_set_size)(method, size_of::<Place>() as c_int) == 1
             && (b.digest_set_flags)(method, flags) == 1
             && (b.digest_set_init)(method, init) == 1
             && (b.digest_set_update)(method, update) == 1

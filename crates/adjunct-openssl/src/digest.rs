@@ -192,7 +192,10 @@ unsafe extern "C" fn dupctx<const ROOM: usize>(ctx: *mut c_void) -> *mut c_void 
 
 unsafe extern "C" fn copyctx<const ROOM: usize>(to: *mut c_void, from: *mut c_void) {
     guard((), || {
-        // SAFETY: OpenSSL passes two live contexts of one algorithm; they differ, for a program copies one context to another, never onto itself.
+        if to == from {
+            return;
+        }
+        // SAFETY: OpenSSL passes two live contexts of one algorithm, which are not one.
         if let (Some(to), Some(from)) = unsafe { (context::<Context<ROOM>>(to), context::<Context<ROOM>>(from)) } {
             to.take_over(from);
         }

@@ -325,9 +325,22 @@ static void digests(void)
                 CHECK(EVP_DigestFinal_ex(copy, a, &x) == 1 && EVP_DigestFinal_ex(stock, b, &y) == 1 && x == y, "%s", name);
             CHECK(memcmp(a, b, size) == 0, "%s, %d bytes", name, length);
         }
+        /* A copy that fails after libcrypto copied the data, as where the key's context cannot be copied, leaves the original whole. */
+        EVP_PKEY_CTX *key = EVP_PKEY_CTX_new_id(EVP_PKEY_RSA, NULL);
+        CHECK(EVP_DigestInit_ex(ours, m, engine) == 1 && EVP_DigestInit_ex(stock, m, NULL) == 1, "%s", name);
+        CHECK(EVP_DigestUpdate(ours, in, 700) == 1 && EVP_DigestUpdate(stock, in, 700) == 1);
+        CHECK(EVP_PKEY_keygen_init(key) == 1);
+        EVP_MD_CTX_set_pkey_ctx(ours, key);
+        CHECK(EVP_MD_CTX_copy_ex(copy, ours) == 0, "%s", name);
+        EVP_MD_CTX_set_pkey_ctx(ours, NULL);
+        /* Another context, which would get the memory of one that was freed. */
+        CHECK(EVP_DigestInit_ex(copy, m, engine) == 1 && EVP_DigestUpdate(copy, in, 3) == 1, "%s", name);
+        CHECK(EVP_DigestFinal_ex(ours, a, NULL) == 1 && EVP_DigestFinal_ex(stock, b, NULL) == 1, "%s", name);
+        CHECK(memcmp(a, b, EVP_MD_get_size(m)) == 0, "%s after a copy that failed", name);
         EVP_MD_CTX_free(ours);
         EVP_MD_CTX_free(stock);
         EVP_MD_CTX_free(copy);
+        EVP_PKEY_CTX_free(key);
     }
 }
 

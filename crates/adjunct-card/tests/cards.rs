@@ -4,7 +4,7 @@ mod common;
 mod service;
 
 use adjunct::card::wire::{self, Kind, Status};
-use adjunct::catalogue::{Queue, Refusal};
+use adjunct::catalogue::Queue;
 use adjunct_card::control::{Device, Item, Reply, Request};
 use adjunct_card::state;
 use common::*;
@@ -439,7 +439,7 @@ fn wrong_results_are_not_used() {
     let counted = folder.counted();
     // Those that a program does alone are counted where it could have done them with others.
     let alone = if adjunct::card::work::available() { 20 } else { 0 };
-    let (refused, late) = (counted.refused(), counted.not_on_card[Refusal::Silent as usize]);
+    let (refused, late) = (counted.refused(), late(&counted));
     assert!(refused == 20 || late >= 3, "{counted:?}");
     assert_eq!((counted.on_card, counted.alone), (0, alone));
 }

@@ -81,6 +81,11 @@ impl Drop for Daemon {
     }
 }
 
+/// Operations whose reply did not come in time.
+pub fn late(counted: &Lanes) -> u64 {
+    counted.not_on_card[Refusal::Silent as usize]
+}
+
 impl Daemon {
     /// A folder without a daemon.
     pub fn none(config: &str) -> Daemon {
@@ -199,15 +204,14 @@ impl Daemon {
     /// nothing else came between.
     pub fn on_card_or_late(&self) -> u64 {
         let counted = self.counted();
-        let late = counted.not_on_card[Refusal::Silent as usize];
-        assert_eq!(counted.refused(), late, "{counted:?}");
-        counted.on_card + late
+        assert_eq!(counted.refused(), late(&counted), "{counted:?}");
+        counted.on_card + late(&counted)
     }
 
     /// Whether programs asked a card for so many operations of 2048 bits: for fewer only where three or more replies were late, after which a
     /// program asks no more for a while.
     pub fn was_asked(&self, operations: u64) -> bool {
-        let (asked, late) = (self.on_card_or_late(), self.counted().not_on_card[Refusal::Silent as usize]);
+        let (asked, late) = (self.on_card_or_late(), late(&self.counted()));
         asked == operations || late >= 3 && asked < operations
     }
 

@@ -43,37 +43,37 @@ pub fn descendants(root: u32) -> Vec<u32> {
         .filter_map(|e| e.file_name().to_str()?.parse::<u32>().ok())
         .filter_map(|pid| Some((pid, parent(pid)?)))
         .collect();
-    let mut found = vec![root];
+    and_below(&[root], &parents).split_off(1)
+}
+
+/// `roots` and all below them, nearest first, by each process's parent.
+fn and_below(roots: &[u32], parents: &[(u32, u32)]) -> Vec<u32> {
+    let mut found = roots.to_vec();
     let mut next = 0;
     while next < found.len() {
         let above = found[next];
-        found.extend(parents.iter().filter(|(_, p)| *p == above).map(|(pid, _)| *pid));
+        found.extend(parents.iter().filter(|(_, parent)| *parent == above).map(|(pid, _)| *pid));
         next += 1;
     }
-    found.split_off(1)
+    found
 }
 
 /// The processes `roots` and all below them, with the CPU time of those of their children that have ended and were waited for.
 pub fn with_ended(roots: &[u32]) -> (Vec<u32>, Duration) {
     let Ok(entries) = fs::read_dir("/proc") else { return (roots.to_vec(), Duration::ZERO) };
-    let processes: Vec<(u32, u32, f64)> = entries
+    let (parents, ended): (Vec<(u32, u32)>, Vec<f64>) = entries
         .flatten()
         .filter_map(|e| e.file_name().to_str()?.parse::<u32>().ok())
         .filter_map(|pid| {
             let fields = fields(pid)?.1;
             // The parent, and the times of children, in the order of proc_pid_stat(5) behind the name.
             let number = |at: usize| fields.get(at)?.parse::<u64>().ok();
-            Some((pid, u32::try_from(number(1)?).ok()?, (number(13)? + number(14)?) as f64))
+            Some(((pid, u32::try_from(number(1)?).ok()?), (number(13)? + number(14)?) as f64))
         })
-        .collect();
-    let mut found = roots.to_vec();
-    let mut next = 0;
-    while next < found.len() {
-        let above = found[next];
-        found.extend(processes.iter().filter(|(_, parent, _)| *parent == above).map(|(pid, ..)| *pid));
-        next += 1;
-    }
-    let ticks: f64 = processes.iter().filter(|(pid, ..)| found.contains(pid)).map(|(.., ended)| ended).sum();
+        .unzip();
+    let found = and_below(roots, &parents);
+    let ticks: f64 =
+        parents.iter().zip(ended).filter(|((pid, _), _)| found.contains(pid)).map(|(_, ended)| ended).sum();
     (found, Duration::from_secs_f64(ticks / rustix::param::clock_ticks_per_second() as f64))
 }
 

@@ -360,7 +360,7 @@ mod parts {
     /// Without AVX-512 IFMA, RSA has the lanes of AVX2 and FMA: batches of four, which count as software for a reason of their own. The
     /// program's rounding mode and unmasked exceptions change nothing, and stay.
     pub fn rsa_in_four_lanes() {
-        use adjunct::catalogue::{Function, Reason};
+        use adjunct::catalogue::{Feature, Function, Reason};
         use adjunct::ops::rsa::Key;
         // SAFETY: no other thread looks at the environment.
         unsafe {
@@ -410,7 +410,10 @@ mod parts {
         let rsa = counted.function(Function::RsaCrt);
         assert_eq!((rsa.hardware_calls(), rsa.software_calls()), (0, asked));
         assert_eq!(counted.fallbacks(Function::RsaCrt, Reason::Batch).calls, all.in_lanes);
-        assert_eq!(counted.fallbacks(Function::RsaCrt, Reason::Masked).calls, all.alone);
+        // OPENSSL_ia32cap hides what the mask then does not find.
+        let masked = adjunct::cpu::features().masked(Feature::Ifma);
+        let why = if masked { Reason::Masked } else { Reason::CpuLacks };
+        assert_eq!(counted.fallbacks(Function::RsaCrt, why).calls, all.alone);
     }
 
     /// By default what takes no time is done alone, at once, however many come.

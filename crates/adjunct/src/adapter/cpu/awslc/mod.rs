@@ -26,6 +26,7 @@ pub mod mac;
 mod memory;
 pub mod mldsa;
 pub mod mlkem;
+mod objects;
 mod poly1305;
 mod private;
 #[cfg(test)]

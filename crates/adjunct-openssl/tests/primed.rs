@@ -42,5 +42,10 @@ fn what_is_never_used_is_not_made_ready() {
     // A program that could close a filter or leave its files, by itself or with libseccomp.
     let changes = foreign::compile_with("primed", "primed-changes", &["-DCHANGES"]);
     assert_eq!(run(&changes, None), ("loaded 1\nused 1\n".into(), 1));
-    assert_eq!(run(&plain, Some("libseccomp.so.2")), ("loaded 1\nused 1\n".into(), 1));
+    let (said, counted) = run(&plain, Some("libseccomp.so.2"));
+    if said.contains("cannot be preloaded") {
+        println!("SKIPPED: this system has no libseccomp");
+        return;
+    }
+    assert_eq!((said.as_str(), counted), ("loaded 1\nused 1\n", 1));
 }

@@ -12,6 +12,8 @@ use cryptoki_sys::*;
 use loaded::{ACCELERATOR, Functions, RW, STORE, attribute, inside, library};
 use std::path::PathBuf;
 use std::ptr::null_mut;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::time::Duration;
 
 const SO_PIN: [u8; 8] = *b"so pin 1";
 const PIN: [u8; 8] = *b"12345678";
@@ -63,6 +65,15 @@ fn label(copy: u8, number: u64) -> [u8; 8] {
     label
 }
 
+/// A thread that ends, or fails.
+struct Done<'a>(&'a AtomicUsize);
+
+impl Drop for Done<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Relaxed);
+    }
+}
+
 #[test]
 fn two_copies_in_one_process_keep_one_token_whole() {
     if !inside("two_copies_in_one_process_keep_one_token_whole") {
@@ -77,12 +88,23 @@ fn two_copies_in_one_process_keep_one_token_whole() {
     assert_eq!(at!(copies[0], C_InitPIN(session, pin.as_mut_ptr(), 8)), CKR_OK);
     assert_eq!(at!(copies[0], C_Logout(session)), CKR_OK);
     let sessions = copies.map(|copy| login(copy, CKU_USER, PIN));
+    let path = PathBuf::from(std::env::var_os("XDG_DATA_HOME").unwrap()).join("adjunct/tokens/default.token");
+    let (lock, busy) = (path.with_extension("token.lock"), AtomicUsize::new(4));
+    assert!(lock.is_file());
     // Two threads with each copy; every fifth object goes again.
     std::thread::scope(|scope| {
+        // Somebody who takes the lock's file for one that was left behind.
+        scope.spawn(|| {
+            while busy.load(Relaxed) > 0 {
+                let _ = std::fs::remove_file(&lock);
+                std::thread::sleep(Duration::from_micros(300));
+            }
+        });
         for thread in 0..4_u64 {
             let at = (thread % 2) as usize;
-            let (copy, session) = (copies[at], sessions[at]);
+            let (copy, session, busy) = (copies[at], sessions[at], &busy);
             scope.spawn(move || {
+                let _done = Done(busy);
                 for number in (0..COUNT).filter(|number| number % 2 == thread / 2) {
                     let made = make(copy, session, &label(at as u8 + 1, number));
                     if number % 5 == 0 {
@@ -100,7 +122,6 @@ fn two_copies_in_one_process_keep_one_token_whole() {
             }
         }
     }
-    let path = PathBuf::from(std::env::var_os("XDG_DATA_HOME").unwrap()).join("adjunct/tokens/default.token");
     let token = Configured { slot: STORE, path, read_only: false, tpm: None, named: false };
     let seen = admin::examine(&token);
     assert_eq!((seen.trouble, seen.checked, seen.objects), (None, true, Some(80)));

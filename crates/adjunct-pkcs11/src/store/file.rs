@@ -61,12 +61,16 @@ impl Seen {
 
 /// That this thread may write, and nobody else.
 #[derive(Debug)]
-pub struct Held(FileLock);
+pub struct Held {
+    lock: FileLock,
+    /// The token's file, locked too, where there is one.
+    _token: Option<FileLock>,
+}
 
 impl Held {
-    /// The file that is locked, which holds what [`super::mark`] says.
+    /// The file beside the token's that is locked, which holds what [`super::mark`] says.
     pub fn file(&self) -> &OwnedFd {
-        self.0.file()
+        self.lock.file()
     }
 }
 
@@ -330,14 +334,28 @@ impl Place {
         let mut lock = open()?;
         loop {
             match FileLock::try_lock(lock)? {
-                Ok(locked) if is_there(locked.file())? => {
-                    let held = Held(locked);
+                Ok(lock) if is_there(lock.file())? => {
+                    let held = Held { lock, _token: self.lock_token(begin)? };
                     // What cannot go now goes the next time.
                     let _ = self.clear();
                     return Ok(body(&held));
                 }
                 Ok(_) => lock = open()?,
                 Err(file) => lock = if is_there(&file)? { file } else { open()? },
+            }
+            std::thread::sleep(pause_after(begin)?);
+        }
+    }
+
+    /// Locks the token's file itself, where it is there and may be written to: somebody may write under a lock's file that was taken away since.
+    fn lock_token(&self, begin: Instant) -> Result<Option<FileLock>> {
+        loop {
+            // What is wrong with the file is told by whoever reads it.
+            let Ok(Some((file, seen, true))) = self.open() else { return Ok(None) };
+            if let Ok(lock) = FileLock::try_lock(file)?
+                && self.is_still(&seen)?
+            {
+                return Ok(Some(lock));
             }
             std::thread::sleep(pause_after(begin)?);
         }

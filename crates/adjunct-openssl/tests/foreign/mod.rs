@@ -53,7 +53,11 @@ fn build(source: &str, name: &str, kind: &[&str], libraries: &[&str]) -> PathBuf
     let (unfinished, program) = (folder.join(format!("{name}-{}", std::process::id())), folder.join(name));
     // In another system's root, which has no compiler, by tests/versions.
     if std::env::var_os("ADJUNCT_TESTS_COMPILED").is_some() {
-        assert!(program.is_file(), "{} is missing: run this test without ADJUNCT_TESTS_COMPILED first", program.display());
+        assert!(
+            program.is_file(),
+            "{} is missing: run this test without ADJUNCT_TESTS_COMPILED first",
+            program.display()
+        );
         return program;
     }
     let compiler = std::env::var("CC").unwrap_or_else(|_| "cc".to_owned());

@@ -10,6 +10,7 @@ pub mod curve25519;
 #[cfg(all(target_arch = "x86_64", feature = "fault"))]
 #[doc(hidden)]
 pub mod fault;
+pub mod floats;
 pub mod inout;
 pub mod inverse;
 #[cfg(target_arch = "x86_64")]

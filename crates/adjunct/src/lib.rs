@@ -21,33 +21,19 @@ pub mod adapter;
 #[cfg(not(feature = "internals"))]
 #[allow(dead_code)]
 mod adapter;
-pub mod catalogue;
 
 /// Cards, for adjunctd: the page that says how crowded the machine is, what programs and cards say to each other, and the work of a card.
 pub mod card {
     pub use crate::adapter::card::{SOCKET, SYSTEM, crowd, wire, work};
 }
 
-mod clock;
-pub mod config;
-pub mod counters;
-pub mod diag;
-pub mod environment;
-pub mod error;
-pub mod file_lock;
-mod floats;
-pub mod fork;
-pub mod lock;
-pub mod memory;
 pub mod ops;
-pub mod sandbox;
-pub mod slab;
-pub mod stack;
-pub mod thread;
-mod unwind;
 
+pub use adjunct_base::{
+    Error, catalogue, config, counters, diag, environment, error, file_lock, fork, lock, memory, sandbox, slab, stack,
+    thread,
+};
 pub use adjunct_kernels::{InOut, opaque_debug, wipe};
-pub use error::Error;
 
 /// The CPU, for reports and for tests: its name, the instructions it has, and the mask of `ADJUNCT_CPU`.
 pub mod cpu {

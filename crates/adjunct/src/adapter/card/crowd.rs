@@ -19,10 +19,10 @@ mod segment;
 #[cfg(test)]
 mod tests;
 
-pub use crate::clock::cpu_time;
+pub use adjunct_base::clock::cpu_time;
 
 use super::wire::Kind;
-use crate::clock;
+use adjunct_base::clock;
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
 

@@ -11,7 +11,7 @@
 
 use super::crowd::Page;
 use super::wire::Kind;
-use crate::floats::in_default_mode;
+use adjunct_kernels::floats::in_default_mode;
 
 /// Milliseconds that the scheduling of both sides may take.
 const SLACK: f32 = 10.0;

@@ -22,12 +22,12 @@ pub mod wire;
 pub mod work;
 
 use crate::adapter::cpu::secure_env;
-use crate::adapter::registry::{self, Adapter};
 use crate::catalogue::{Queue, Refusal};
 use crate::counters::{self, Event};
 use crate::fork;
 use crate::sandbox;
 use crate::slab::Number;
+use adjunct_base::registry::{self, Adapter};
 use connection::{Refused, Wanted};
 use crowd::Page;
 use rustix::net::SocketAddrUnix;

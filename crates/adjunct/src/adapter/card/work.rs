@@ -6,10 +6,10 @@ use crate::adapter::cpu;
 use crate::adapter::cpu::awslc::rsa::{Crt, Key as CpuKey, Numbers};
 use crate::adapter::lanes;
 use crate::adapter::lanes::rsa::{Prepared, Private};
-use crate::adapter::registry::{self, Adapter};
 use crate::catalogue::LANES;
 use crate::error::Error;
 use crate::slab::Entry;
+use adjunct_base::registry::{self, Adapter};
 use zeroize::Zeroizing;
 
 /// A key that requests came with, prepared. Wiped when its last owner is dropped.

@@ -14,7 +14,7 @@
 //! Short operations are never shared ([`LONG`]): their 99th percentile would become worse.
 
 use crate::catalogue::Queue;
-use crate::clock;
+use adjunct_base::clock;
 use std::cell::Cell;
 use std::sync::OnceLock;
 use std::sync::atomic::Ordering::Relaxed;

@@ -23,7 +23,7 @@ pub(super) fn cpu() -> usize {
 }
 
 /// Sleeps until woken through one of `bits`; not at all where `word` is not `seen` any more. May wake for no reason. False where it was
-/// not woken by this time of [`crate::clock::monotonic`].
+/// not woken by this time of [`adjunct_base::clock::monotonic`].
 pub(super) fn sleep(word: &AtomicU32, seen: u32, bits: u32, until: Option<Duration>) -> bool {
     let wait = libc::FUTEX_WAIT_BITSET | libc::FUTEX_PRIVATE_FLAG;
     let until =

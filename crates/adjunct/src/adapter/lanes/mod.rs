@@ -36,12 +36,12 @@ pub use jobs::Ticket;
 pub use kind::Kind;
 pub use own::Own;
 
-use crate::adapter::registry::{self, Adapter};
 use crate::adapter::{Outcome, cpu};
 use crate::catalogue::Queue;
 use crate::config::{self, Accelerator};
 use crate::counters::{self, Event};
 use crate::{diag, sandbox};
+use adjunct_base::registry::{self, Adapter};
 use board::{Board, Result};
 use memory::Quiet;
 use presence::{Operation, Way};

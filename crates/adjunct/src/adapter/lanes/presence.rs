@@ -10,8 +10,8 @@
 use super::function::{self, Function};
 use super::work::Work;
 use super::{Engine, memory};
-use crate::floats::in_default_mode;
 use crate::thread::Key;
+use adjunct_kernels::floats::in_default_mode;
 use std::cell::Cell;
 use std::ffi::c_void;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};

@@ -8,11 +8,11 @@ use crate::adapter::Outcome;
 use crate::adapter::card::{self, wire};
 use crate::adapter::cpu::awslc::rsa::{Key, Part};
 use crate::adapter::cpu::{self, RsaLanes};
-use crate::adapter::registry::{self, Adapter};
 use crate::catalogue::{LANES, Queue};
 use crate::error::Error;
 use crate::memory::{WriteOnce, zeros};
 use crate::slab::{Entry, Number, Slab};
+use adjunct_base::registry::{self, Adapter};
 use adjunct_kernels::opaque_debug;
 use zeroize::Zeroizing;
 

@@ -3,11 +3,11 @@
 use super::{Curve, Form, Group, MAX_FIELD, MAX_POINT, MAX_SIGNATURE, Operation, cpu, der};
 use crate::adapter::Outcome;
 use crate::adapter::lanes::nist as lanes;
-use crate::adapter::registry::{Adapter, Route, online};
 use crate::catalogue::Direction;
 use crate::error::Error;
 use crate::ops::Tally;
 use crate::ops::held::Held;
+use adjunct_base::registry::{Adapter, Route, online};
 
 /// A public key, a private key, or both, on one of the curves, and where its operations count. Immutable; usable from all threads;
 /// a clone is the same key.

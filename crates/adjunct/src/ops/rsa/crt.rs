@@ -6,11 +6,11 @@ use super::Crt;
 use crate::adapter::Outcome;
 use crate::adapter::cpu::awslc::rsa_crt as cpu;
 use crate::adapter::lanes::rsa::{self as lanes, Prepared};
-use crate::adapter::registry::{Adapter, Route};
 use crate::catalogue::{Direction, Function};
 use crate::error::Error;
 use crate::ops::Tally;
 use crate::slab::Entry;
+use adjunct_base::registry::{Adapter, Route};
 
 /// A private key without its public exponent, of any two odd primes, and where its operations count. Immutable; threads share it.
 #[derive(Debug)]

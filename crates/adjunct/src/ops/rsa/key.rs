@@ -4,13 +4,13 @@ use super::{Numbers, Part};
 use crate::adapter::cpu::awslc::digest::{Digest, SHA256};
 use crate::adapter::cpu::awslc::{rsa as cpu, rsa_any};
 use crate::adapter::lanes::rsa::{self as lanes, Prepared};
-use crate::adapter::registry::{Adapter, Route};
 use crate::catalogue::{Direction, Function};
 use crate::error::Error;
 use crate::memory::{Kept, WriteOnce};
 use crate::ops::Tally;
 use crate::ops::held::Held;
 use crate::slab::Entry;
+use adjunct_base::registry::{Adapter, Route};
 use adjunct_kernels::opaque_debug;
 use zeroize::Zeroizing;
 

@@ -11,7 +11,7 @@
 
 use super::{Measured, Page};
 use crate::adapter::card::wire::Kind;
-use crate::floats::in_default_mode;
+use adjunct_kernels::floats::in_default_mode;
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
 

@@ -37,7 +37,7 @@ pub(super) struct Block {
 
 /// Where a tally counts in a block, worked out once.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Place {
+pub struct Place {
     cells: u16,
     /// The first word of the reason; 0, which is a cell, for none.
     reason: u16,
@@ -46,7 +46,8 @@ pub(crate) struct Place {
 const _: () = assert!(WORDS < 1 << 16);
 
 impl Place {
-    pub(crate) const fn new(row: Row, function: Function, path: Path) -> Place {
+    /// That of a row, and of the reason where the path is software.
+    pub const fn new(row: Row, function: Function, path: Path) -> Place {
         let line = row.index() * CELLS;
         let (side, reason) = match path {
             Path::Hardware => (0, 0),
@@ -63,7 +64,7 @@ const fn fallback(function: Function, reason: Reason) -> usize {
 
 /// What the accelerator counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Event {
+pub enum Event {
     /// A batch of so many jobs was run in lanes.
     Batch(usize),
     /// An operation was done in lanes.

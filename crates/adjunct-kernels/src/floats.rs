@@ -2,9 +2,9 @@
 
 /// Calls `body` with MXCSR as it is when a process begins; afterwards it is as it was, flags included.
 #[inline]
-pub(crate) fn in_default_mode<T>(body: impl FnOnce() -> T) -> T {
+pub fn in_default_mode<T>(body: impl FnOnce() -> T) -> T {
     #[cfg(target_arch = "x86_64")]
-    let _mode = adjunct_kernels::mxcsr::Mode::set_default();
+    let _mode = crate::mxcsr::Mode::set_default();
     apart(body)
 }
 

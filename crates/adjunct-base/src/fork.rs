@@ -63,12 +63,12 @@ const ROOM: usize = 1024;
 
 /// Some 3 KB of the page, zeros at first and in every child, for what a child writes as soon as it asks for its number: a page that it is
 /// given once serves both. `None` where the page is not emptied in every child.
-pub(crate) fn room() -> Option<*mut libc::c_void> {
+pub fn room() -> Option<*mut libc::c_void> {
     (prime() && ALL_SEEN.load(Relaxed)).then(|| PROCESS.load(Acquire).wrapping_byte_add(ROOM).cast())
 }
 
 /// The number of [`generation`], greater in each child than in its parent; 0 where a fork by a bare clone would go unseen.
-pub(crate) fn generation_of_every_fork() -> u64 {
+pub fn generation_of_every_fork() -> u64 {
     let generation = generation();
     if ALL_SEEN.load(Relaxed) { generation.into() } else { 0 }
 }
@@ -82,7 +82,7 @@ fn renew() -> u32 {
 }
 
 /// Maps the page, if that has not been done. False where there is none to be had.
-pub(crate) fn prime() -> bool {
+pub fn prime() -> bool {
     extern "C" fn forked() {
         let child = this_process();
         child.pid.store(0, Relaxed);
@@ -132,7 +132,7 @@ fn new_memory(length: usize) -> *mut libc::c_void {
 
 /// New memory of `length` bytes, zeros, that is never unmapped, in no core dump, and zeros again in every child, whoever forks and by
 /// whatever call. `None` where the system cannot do that: Linux before 4.14.
-pub(crate) fn memory_wiped_in_children(length: usize) -> Option<*mut libc::c_void> {
+pub fn memory_wiped_in_children(length: usize) -> Option<*mut libc::c_void> {
     let place = new_memory(length);
     // SAFETY: the memory is new, and unmapped only where nobody has seen it.
     unsafe {

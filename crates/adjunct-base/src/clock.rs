@@ -5,7 +5,7 @@
 use std::time::Duration;
 
 /// The time since some moment, of a clock that all programs of the machine share, and futexes with it.
-pub(crate) fn monotonic() -> Duration {
+pub fn monotonic() -> Duration {
     read(libc::CLOCK_MONOTONIC)
 }
 

@@ -19,7 +19,7 @@ pub fn install(run: Run) {
 }
 
 /// Runs `body` where there is stack for it; `None`, without having run it, where there is not.
-pub(crate) fn with_room<T>(body: impl FnOnce() -> T) -> Option<T> {
+pub fn with_room<T>(body: impl FnOnce() -> T) -> Option<T> {
     let Some(run) = RUN.get() else { return Some(body()) };
     let (mut body, mut done) = (Some(body), None);
     run(&mut || done = body.take().map(|body| body()));
@@ -28,7 +28,7 @@ pub(crate) fn with_room<T>(body: impl FnOnce() -> T) -> Option<T> {
 
 /// Runs `body`, which needs more stack than threads of some programs have left, on a stack of its own; on the caller's where there is no
 /// memory for one, and on targets that cannot switch.
-pub(crate) fn on_own<T>(body: impl FnOnce() -> T) -> Option<T> {
+pub fn on_own<T>(body: impl FnOnce() -> T) -> Option<T> {
     /// Apart, so that what `body` needs is not had by who calls it.
     #[inline(never)]
     fn here(body: &mut dyn FnMut()) {

@@ -88,7 +88,7 @@ mod table;
 mod thread;
 mod uses;
 
-pub(crate) use layout::{Event, Place};
+pub use layout::{Event, Place};
 pub use slot::{Place as SlotPlace, Slot};
 pub use snapshot::{Cell, Counts, Lanes, Snapshot};
 pub use table::{Strength, Use};
@@ -140,7 +140,7 @@ pub fn attribute_now() {
 
 /// Counts `calls` calls and `bytes` bytes.
 #[inline]
-pub(crate) fn add(place: Place, direction: Direction, calls: u64, bytes: u64) {
+pub fn add(place: Place, direction: Direction, calls: u64, bytes: u64) {
     if !counting() {
         return;
     }
@@ -152,7 +152,7 @@ pub(crate) fn add(place: Place, direction: Direction, calls: u64, bytes: u64) {
 
 /// Counts what the accelerator did.
 #[inline]
-pub(crate) fn note(queue: Queue, event: Event) {
+pub fn note(queue: Queue, event: Event) {
     if !counting() {
         return;
     }

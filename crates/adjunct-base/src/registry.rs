@@ -57,7 +57,7 @@ pub fn online(adapter: Adapter) -> bool {
 }
 
 /// Has `adapter` take operations from now on, or no more: what it has been given it still does.
-pub(super) fn set_online(adapter: Adapter, online: bool) {
+pub fn set_online(adapter: Adapter, online: bool) {
     STATE.set_online(adapter, online);
 }
 

@@ -5,12 +5,14 @@
 
 mod class;
 mod feature;
+mod outcome;
 mod path;
 mod queue;
 mod refusal;
 
 pub use class::{CLASSES, Class};
 pub use feature::{Arch, Feature, HERE};
+pub use outcome::Outcome;
 pub use path::{Direction, Path, Reason};
 pub use queue::{LANES, Queue};
 pub use refusal::Refusal;

@@ -17,8 +17,8 @@ macro_rules! features {
             pub const fn text(self) -> &'static str { match self { $(Feature::$variant => $text),* } }
             /// The architecture that has it.
             pub const fn arch(self) -> Arch { match self { $(Feature::$variant => Arch::$arch),* } }
-            /// The word of `caps` that tells of it, and its bits there.
-            pub(crate) const fn place(self) -> (usize, u32) { match self { $(Feature::$variant => ($word, $bits)),* } }
+            /// The word of the CPU library's capabilities that tells of it, and its bits there.
+            pub const fn place(self) -> (usize, u32) { match self { $(Feature::$variant => ($word, $bits)),* } }
         }
     };
 }

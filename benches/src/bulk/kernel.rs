@@ -4,11 +4,11 @@ use super::subject::{Mode, Subject};
 use crate::measure::Work;
 use crate::symmetric::{AAD, IV, TAG, key};
 use adjunct::InOut;
-use adjunct::adapter::cpu::awslc::cipher::AesKey;
-use adjunct::adapter::cpu::awslc::cipher_chacha::ChaCha20Poly1305;
-use adjunct::adapter::cpu::awslc::cipher_gcm::Gcm;
-use adjunct::adapter::cpu::awslc::cipher_xts::Xts;
-use adjunct::adapter::cpu::awslc::digest::{self, Digest};
+use adjunct_cpu::awslc::cipher::AesKey;
+use adjunct_cpu::awslc::cipher_chacha::ChaCha20Poly1305;
+use adjunct_cpu::awslc::cipher_gcm::Gcm;
+use adjunct_cpu::awslc::cipher_xts::Xts;
+use adjunct_cpu::awslc::digest::{self, Digest};
 
 /// The work of one message: `input`, and when opening an AEAD's, its `tag`. `None` where adjunct has nothing.
 pub fn work(subject: Subject, input: Vec<u8>, tag: Vec<u8>) -> Option<Work> {

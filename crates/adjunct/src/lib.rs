@@ -37,7 +37,7 @@ pub use adjunct_kernels::{InOut, opaque_debug, wipe};
 
 /// The CPU, for reports and for tests: its name, the instructions it has, and the mask of `ADJUNCT_CPU`.
 pub mod cpu {
-    pub use crate::adapter::cpu::{
+    pub use adjunct_cpu::{
         Features, RsaLanes, batches_only, features, mask_all_but_batches, model_name, msa_level, parse_mask, rsa_lanes,
     };
 }
@@ -54,7 +54,7 @@ pub fn init() {
     ONCE.call_once(|| {
         sandbox::prime();
         cpu::features();
-        adapter::cpu::awslc::prime();
+        adjunct_cpu::awslc::prime();
         counters::open();
         adapter::lanes::prime();
         adapter::card::prime();

@@ -5,8 +5,8 @@ mod counters_support;
 mod runner;
 
 use accelerator_support::*;
-use adjunct::adapter::Outcome;
 use adjunct::adapter::lanes::{self, Kind};
+use adjunct::catalogue::Outcome;
 use adjunct::catalogue::Queue;
 use counters_support::{play, scenario};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};

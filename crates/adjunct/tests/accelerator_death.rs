@@ -5,8 +5,8 @@ mod counters_support;
 mod runner;
 
 use accelerator_support::*;
-use adjunct::adapter::Outcome;
 use adjunct::adapter::lanes;
+use adjunct::catalogue::Outcome;
 use counters_support::{play, scenario};
 use std::ffi::{c_int, c_void};
 use std::ptr::null_mut;

@@ -1,20 +1,20 @@
 //! What holds a secret prints no bytes: a program's log, or a panic's line, gives nothing away.
 
-use adjunct::adapter::cpu::awslc::cipher::AesKey;
-use adjunct::adapter::cpu::awslc::cipher_ccm::Ccm;
-use adjunct::adapter::cpu::awslc::cipher_chacha::ChaCha20Poly1305;
-use adjunct::adapter::cpu::awslc::cipher_des::Des;
-use adjunct::adapter::cpu::awslc::cipher_gcm::Gcm;
-use adjunct::adapter::cpu::awslc::cipher_gcm_part::{self, State};
-use adjunct::adapter::cpu::awslc::cipher_xts::Xts;
-use adjunct::adapter::cpu::awslc::cmac::{BlockCipher, Cmac, CmacMessage};
-use adjunct::adapter::cpu::awslc::digest::SHA256;
-use adjunct::adapter::cpu::awslc::mac::Hmac;
-use adjunct::adapter::cpu::awslc::rsa::{Crt, Numbers};
-use adjunct::adapter::cpu::awslc::rsa_any;
-use adjunct::adapter::cpu::curve::Curve;
-use adjunct::adapter::cpu::nonce::Nonces;
 use adjunct::ops::drbg;
+use adjunct_cpu::awslc::cipher::AesKey;
+use adjunct_cpu::awslc::cipher_ccm::Ccm;
+use adjunct_cpu::awslc::cipher_chacha::ChaCha20Poly1305;
+use adjunct_cpu::awslc::cipher_des::Des;
+use adjunct_cpu::awslc::cipher_gcm::Gcm;
+use adjunct_cpu::awslc::cipher_gcm_part::{self, State};
+use adjunct_cpu::awslc::cipher_xts::Xts;
+use adjunct_cpu::awslc::cmac::{BlockCipher, Cmac, CmacMessage};
+use adjunct_cpu::awslc::digest::SHA256;
+use adjunct_cpu::awslc::mac::Hmac;
+use adjunct_cpu::awslc::rsa::{Crt, Numbers};
+use adjunct_cpu::awslc::rsa_any;
+use adjunct_cpu::curve::Curve;
+use adjunct_cpu::nonce::Nonces;
 use adjunct_kernels::cpacf::{ChainBlock, DigestBlock, KeyBlock, XtsBlock};
 use std::fmt::Debug;
 

@@ -5,13 +5,13 @@
 
 use super::Tally;
 use super::tally::Message;
-use crate::adapter::cpu::awslc::digest::{self as cpu, Digest as State};
-pub use crate::adapter::cpu::awslc::digest::{
+use crate::catalogue::{Direction, Path};
+use crate::error::Error;
+use adjunct_cpu::awslc::digest::{self as cpu, Digest as State};
+pub use adjunct_cpu::awslc::digest::{
     MAX_BLOCK, MAX_CHAIN, MAX_SIZE, MD5, METHODS, Method, SHA1, SHA3_224, SHA3_256, SHA3_384, SHA3_512, SHA224, SHA256,
     SHA384, SHA512, SHA512_224, SHA512_256, SHAKE128, SHAKE256, WORDS, names,
 };
-use crate::catalogue::{Direction, Path};
-use crate::error::Error;
 use std::mem::MaybeUninit;
 
 /// Length of the master secret of SSL 3.0, in bytes.

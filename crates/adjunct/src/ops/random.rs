@@ -4,8 +4,8 @@
 //! the true random number generator mixed in, where there is one.
 
 use super::Tally;
-use crate::adapter::cpu::awslc;
 use crate::catalogue::{Direction, Function, Path};
+use adjunct_cpu::awslc;
 
 /// Serves requests for random bytes.
 #[derive(Clone, Copy, Debug)]

@@ -2,8 +2,8 @@
 
 #![allow(dead_code, reason = "each test program uses its part")]
 
-use adjunct::adapter::Outcome;
 use adjunct::adapter::lanes::{self, Asked, Kind};
+use adjunct::catalogue::Outcome;
 use adjunct::catalogue::Queue;
 use adjunct::slab::{Entry, Number, Slab};
 use std::marker::PhantomData;

@@ -21,9 +21,9 @@ mod deadline;
 pub mod wire;
 pub mod work;
 
-use crate::adapter::cpu::secure_env;
 use crate::catalogue::{Queue, Refusal};
 use crate::counters::{self, Event};
+use crate::environment::secure_env;
 use crate::fork;
 use crate::sandbox;
 use crate::slab::Number;

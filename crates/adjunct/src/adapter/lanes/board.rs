@@ -8,7 +8,7 @@ use super::own::Own;
 use super::presence::{self, Entries};
 use super::work::{Done, Work};
 use super::{Engine, memory};
-use crate::adapter::Outcome;
+use crate::catalogue::Outcome;
 use crate::catalogue::{LANES, Queue};
 use crate::counters::{self, Event};
 use adjunct_base::clock;

@@ -5,11 +5,11 @@
 #![allow(unsafe_code)]
 
 use super::{Asked, Kind, ask};
-use crate::adapter::Outcome;
-use crate::adapter::cpu::awslc::ecx::{self, KEY, SIGNATURE};
 #[cfg(any(test, target_arch = "x86_64"))]
 use crate::catalogue::LANES;
+use crate::catalogue::Outcome;
 use crate::catalogue::Queue;
+use adjunct_cpu::awslc::ecx::{self, KEY, SIGNATURE};
 #[cfg(target_arch = "x86_64")]
 use adjunct_kernels::curve25519 as kernel;
 use adjunct_kernels::opaque_debug;
@@ -266,7 +266,7 @@ mod tests {
 
     fn bytes<const N: usize>() -> [u8; N] {
         let mut bytes = [0; N];
-        crate::adapter::cpu::awslc::random(&mut bytes);
+        adjunct_cpu::awslc::random(&mut bytes);
         bytes
     }
 

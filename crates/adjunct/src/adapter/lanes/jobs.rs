@@ -8,7 +8,7 @@ use super::kind::Kind;
 use super::memory::Quiet;
 use super::own::Own;
 use super::work::Work;
-use crate::adapter::Outcome;
+use crate::catalogue::Outcome;
 use crate::catalogue::{LANES, Queue};
 use crate::counters::{self, Event};
 use crate::memory::{Shared, boxed};

@@ -1,6 +1,6 @@
 //! What can be run in lanes: the queues, and the trait that ties one to its scalar and its lane path.
 
-use crate::adapter::Outcome;
+use crate::catalogue::Outcome;
 use crate::catalogue::{LANES, Queue};
 
 /// The largest job, in bytes.

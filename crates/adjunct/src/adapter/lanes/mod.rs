@@ -36,12 +36,13 @@ pub use jobs::Ticket;
 pub use kind::Kind;
 pub use own::Own;
 
-use crate::adapter::{Outcome, cpu};
 use crate::catalogue::Queue;
 use crate::config::{self, Accelerator};
 use crate::counters::{self, Event};
 use crate::{diag, sandbox};
+use adjunct_base::catalogue::Outcome;
 use adjunct_base::registry::{self, Adapter};
+use adjunct_cpu as cpu;
 use board::{Board, Result};
 use memory::Quiet;
 use presence::{Operation, Way};
@@ -105,7 +106,7 @@ fn is(asked: Accelerator) -> bool {
 
 /// Takes `ADJUNCT_ACCELERATOR` into account.
 pub(crate) fn from_environment() {
-    if let Some(value) = cpu::secure_env("ADJUNCT_ACCELERATOR") {
+    if let Some(value) = crate::environment::secure_env("ADJUNCT_ACCELERATOR") {
         configure("ADJUNCT_ACCELERATOR", &value);
     }
 }

@@ -1,12 +1,12 @@
 //! ECDSA signatures, ECDH and key generation on the NIST curves as kinds of the engine.
 
 use super::{Asked, Kind, ask};
-use crate::adapter::Outcome;
-use crate::adapter::cpu::awslc::ec::Key;
-use crate::adapter::cpu::curve::{Curve, MAX_FIELD, MAX_POINT};
+use crate::catalogue::Outcome;
 use crate::catalogue::Queue;
 use crate::error::Error;
 use crate::slab::Number;
+use adjunct_cpu::awslc::ec::Key;
+use adjunct_cpu::curve::{Curve, MAX_FIELD, MAX_POINT};
 #[cfg(target_arch = "x86_64")]
 use adjunct_kernels::nist;
 use std::marker::PhantomData;
@@ -190,10 +190,10 @@ impl<C: Lanes> Kind for Keygen<C> {
 #[cfg(target_arch = "x86_64")]
 mod kernel {
     use super::*;
-    use crate::adapter::cpu::awslc::random;
-    use crate::adapter::cpu::nonce::{ADDED, Nonces, reduced, truncate};
-    use crate::adapter::cpu::secret::Secret;
     use crate::catalogue::LANES;
+    use adjunct_cpu::awslc::random;
+    use adjunct_cpu::nonce::{ADDED, Nonces, reduced, truncate};
+    use adjunct_cpu::secret::Secret;
 
     /// A number of each job, wiped when they go.
     type Numbers<const N: usize> = [Secret<N>; LANES];
@@ -394,8 +394,8 @@ fn leftmost(digest: &[u8]) -> ([u8; MAX_FIELD], usize) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::adapter::cpu::curve::Form;
     use crate::catalogue::LANES;
+    use adjunct_cpu::curve::Form;
 
     fn keys<C: Lanes>(count: usize) -> Vec<Key> {
         (0..count).map(|_| Key::generate(C::CURVE.group()).unwrap().0).collect()

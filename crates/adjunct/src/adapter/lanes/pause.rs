@@ -7,7 +7,7 @@
 use super::jobs::{self, Ticket};
 use super::kind::Kind;
 use super::own::Own;
-use crate::adapter::Outcome;
+use crate::catalogue::Outcome;
 use crate::memory::boxed;
 use crate::stack;
 use std::any::Any;

@@ -4,15 +4,15 @@
 #![allow(unsafe_code)]
 
 use super::{Asked, Kind, ask, available, own};
-use crate::adapter::Outcome;
 use crate::adapter::card::{self, wire};
-use crate::adapter::cpu::awslc::rsa::{Key, Part};
-use crate::adapter::cpu::{self, RsaLanes};
+use crate::catalogue::Outcome;
 use crate::catalogue::{LANES, Queue};
 use crate::error::Error;
 use crate::memory::{WriteOnce, zeros};
 use crate::slab::{Entry, Number, Slab};
 use adjunct_base::registry::{self, Adapter};
+use adjunct_cpu::awslc::rsa::{Key, Part};
+use adjunct_cpu::{self as cpu, RsaLanes};
 use adjunct_kernels::opaque_debug;
 use zeroize::Zeroizing;
 
@@ -247,8 +247,8 @@ const BREAK_EVEN_OF_FOUR: usize = 3;
 #[cfg(target_arch = "x86_64")]
 mod lanes {
     use super::*;
-    use crate::adapter::cpu::forms::{Form, Forms};
     use crate::memory::{Kept, room};
+    use adjunct_cpu::forms::{Form, Forms};
     use adjunct_kernels::rsa::{self as kernel, PrivateJob, PrivateKey, Scratch, avx_ifma, fma};
     use std::mem::MaybeUninit;
     use std::ptr::null_mut;
@@ -430,7 +430,7 @@ mod lanes {
 #[cfg(all(test, target_arch = "x86_64"))]
 mod tests {
     use super::*;
-    use crate::adapter::cpu::awslc::rsa::{Crt, Numbers};
+    use adjunct_cpu::awslc::rsa::{Crt, Numbers};
 
     const E: [u8; 3] = [1, 0, 1];
 
@@ -461,7 +461,7 @@ mod tests {
     /// Random, and below any modulus of this size.
     fn input(key: &Ready) -> Vec<u8> {
         let mut input = vec![0; key.key.size()];
-        crate::adapter::cpu::awslc::random(&mut input);
+        adjunct_cpu::awslc::random(&mut input);
         input[0] &= 0x7F;
         input
     }

@@ -3,7 +3,7 @@
 use super::function::{self, Function};
 use super::kind::Kind;
 use super::own::{wipe, zero};
-use crate::adapter::Outcome;
+use crate::catalogue::Outcome;
 use crate::catalogue::{LANES, Queue};
 use std::marker::PhantomData;
 use std::mem::MaybeUninit;

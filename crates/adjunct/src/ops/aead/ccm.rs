@@ -1,11 +1,11 @@
 //! AES-CCM (SP 800-38C): one message with lengths known before, which counts once, with its bytes, after it ran.
 
-use crate::adapter::cpu::awslc::cipher_ccm;
 use crate::catalogue::Function;
 use crate::error::Error;
 use crate::ops::Tally;
 use crate::ops::cipher::{Block, direction};
 use crate::ops::held::Held;
+use adjunct_cpu::awslc::cipher_ccm;
 use adjunct_kernels::InOut;
 
 /// A key and the message at hand; wiped when dropped.

@@ -1,13 +1,13 @@
 //! ChaCha20-Poly1305 (RFC 8439) as a stream: each piece of a message counts once, with its bytes, after it ran.
 
-use crate::adapter::cpu::awslc::cipher_chacha;
-pub use crate::adapter::cpu::awslc::cipher_chacha::TAG;
 use crate::catalogue::Function;
 use crate::error::Error;
 use crate::ops::Tally;
 pub use crate::ops::cipher::chacha::KEY;
 use crate::ops::cipher::{chacha, direction};
 use crate::ops::held::Held;
+use adjunct_cpu::awslc::cipher_chacha;
+pub use adjunct_cpu::awslc::cipher_chacha::TAG;
 use adjunct_kernels::InOut;
 
 /// The length of a nonce in bytes.

@@ -1,15 +1,15 @@
 //! AES-GCM (SP 800-38D) without rules for the IV: a message at once, in parts whose state is the caller's, and as a stream. Each
 //! counts once, with its bytes, after it ran.
 
-use crate::adapter::cpu::awslc::cipher_gcm::Gcm;
-use crate::adapter::cpu::awslc::cipher_gcm_part;
-pub use crate::adapter::cpu::awslc::cipher_gcm_part::{Start, State};
 use crate::catalogue::{Direction, Function};
 use crate::error::Error;
 use crate::memory::boxed;
 use crate::ops::Tally;
 use crate::ops::cipher::{Block, direction};
 use crate::ops::held::Held;
+use adjunct_cpu::awslc::cipher_gcm::Gcm;
+use adjunct_cpu::awslc::cipher_gcm_part;
+pub use adjunct_cpu::awslc::cipher_gcm_part::{Start, State};
 use adjunct_kernels::InOut;
 
 /// A whole message under a key of which nothing is kept, and its tag. Decrypting, what comes out is not authenticated until the tag has

@@ -2,10 +2,10 @@
 
 use super::modes::{Read, Work};
 use super::{Chain, Mode, Shared};
-use crate::adapter::cpu::awslc::cipher::AesKey;
 use crate::catalogue::Function;
 use crate::error::Error;
 use crate::ops::held::Held;
+use adjunct_cpu::awslc::cipher::AesKey;
 use adjunct_kernels::InOut;
 
 macro_rules! modes {

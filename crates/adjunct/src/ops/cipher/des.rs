@@ -2,12 +2,12 @@
 
 use super::modes::{Read, Work};
 use super::{Chain, Mode, Shared};
-use crate::adapter::cpu::awslc::cipher_des::{self, Des};
-pub use crate::adapter::cpu::awslc::cipher_des::{BLOCK, KEY};
-use crate::adapter::cpu::awslc::random;
 use crate::catalogue::Function;
 use crate::error::Error;
 use crate::ops::held::Held;
+use adjunct_cpu::awslc::cipher_des::{self, Des};
+pub use adjunct_cpu::awslc::cipher_des::{BLOCK, KEY};
+use adjunct_cpu::awslc::random;
 use adjunct_kernels::InOut;
 
 /// CBC with three keys. The IV is the first 8 bytes of [`Chain::iv`].

@@ -2,11 +2,11 @@
 //! bytes, in its direction, after it ran.
 
 use super::direction;
-use crate::adapter::cpu::awslc::cipher::AesKey;
-use crate::adapter::cpu::awslc::cipher_des::Des;
 use crate::catalogue::Function;
 use crate::error::Error;
 use crate::ops::Tally;
+use adjunct_cpu::awslc::cipher::AesKey;
+use adjunct_cpu::awslc::cipher_des::Des;
 use adjunct_kernels::{InOut, wipe};
 use schedule::Schedule;
 use zeroize::Zeroizing;

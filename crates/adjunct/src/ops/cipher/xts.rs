@@ -1,12 +1,12 @@
 //! AES-XTS (IEEE 1619, SP 800-38E).
 
 use super::{Block, direction};
-use crate::adapter::cpu::awslc::cipher_xts;
-pub use crate::adapter::cpu::awslc::cipher_xts::MAX_UNIT;
 use crate::catalogue::Function;
 use crate::error::Error;
 use crate::ops::Tally;
 use crate::ops::held::Held;
+use adjunct_cpu::awslc::cipher_xts;
+pub use adjunct_cpu::awslc::cipher_xts::MAX_UNIT;
 use adjunct_kernels::InOut;
 
 /// Both keys and where they count: each call once, in the direction of the keys, after it ran.

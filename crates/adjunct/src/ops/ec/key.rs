@@ -1,9 +1,9 @@
 //! A key, and what is done with it.
 
 use super::{Curve, Form, Group, MAX_FIELD, MAX_POINT, MAX_SIGNATURE, Operation, cpu, der};
-use crate::adapter::Outcome;
 use crate::adapter::lanes::nist as lanes;
 use crate::catalogue::Direction;
+use crate::catalogue::Outcome;
 use crate::error::Error;
 use crate::ops::Tally;
 use crate::ops::held::Held;

@@ -3,13 +3,13 @@
 mod der;
 mod key;
 
-pub use crate::adapter::cpu::curve::{Curve, Form, Group, MAX_FIELD, MAX_POINT};
+pub use adjunct_cpu::curve::{Curve, Form, Group, MAX_FIELD, MAX_POINT};
 pub use der::MAX_SIGNATURE;
 pub use key::Key;
 
 use super::Tally;
-use crate::adapter::cpu::awslc::ec as cpu;
 use crate::catalogue::Function;
+use adjunct_cpu::awslc::ec as cpu;
 
 /// Builds what is built only once, so that no later call does: one of another thread could then stand still in a fork's child. The
 /// curves that [`Curve`] has need none of it.

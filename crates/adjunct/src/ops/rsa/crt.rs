@@ -1,16 +1,16 @@
 //! Private keys of which only the Chinese-remainder part is known (RFC 8017, 3.2, second form, without n and e).
 
-pub use crate::adapter::cpu::awslc::rsa_crt::turned;
+pub use adjunct_cpu::awslc::rsa_crt::turned;
 
 use super::Crt;
-use crate::adapter::Outcome;
-use crate::adapter::cpu::awslc::rsa_crt as cpu;
 use crate::adapter::lanes::rsa::{self as lanes, Prepared};
+use crate::catalogue::Outcome;
 use crate::catalogue::{Direction, Function};
 use crate::error::Error;
 use crate::ops::Tally;
 use crate::slab::Entry;
 use adjunct_base::registry::{Adapter, Route};
+use adjunct_cpu::awslc::rsa_crt as cpu;
 
 /// A private key without its public exponent, of any two odd primes, and where its operations count. Immutable; threads share it.
 #[derive(Debug)]

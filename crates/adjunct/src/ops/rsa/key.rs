@@ -1,8 +1,6 @@
 //! A key, and the two raw operations with it.
 
 use super::{Numbers, Part};
-use crate::adapter::cpu::awslc::digest::{Digest, SHA256};
-use crate::adapter::cpu::awslc::{rsa as cpu, rsa_any};
 use crate::adapter::lanes::rsa::{self as lanes, Prepared};
 use crate::catalogue::{Direction, Function};
 use crate::error::Error;
@@ -11,6 +9,8 @@ use crate::ops::Tally;
 use crate::ops::held::Held;
 use crate::slab::Entry;
 use adjunct_base::registry::{Adapter, Route};
+use adjunct_cpu::awslc::digest::{Digest, SHA256};
+use adjunct_cpu::awslc::{rsa as cpu, rsa_any};
 use adjunct_kernels::opaque_debug;
 use zeroize::Zeroizing;
 

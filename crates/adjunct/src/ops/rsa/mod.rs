@@ -21,9 +21,9 @@ mod premaster;
 mod pss;
 mod signature;
 
-pub use crate::adapter::cpu::awslc::digest::{Method, SHA1};
-pub use crate::adapter::cpu::awslc::rsa::{Crt, MAX_SIZE, Numbers, Part};
-pub use crate::adapter::cpu::awslc::rsa_any::Generated;
+pub use adjunct_cpu::awslc::digest::{Method, SHA1};
+pub use adjunct_cpu::awslc::rsa::{Crt, MAX_SIZE, Numbers, Part};
+pub use adjunct_cpu::awslc::rsa_any::Generated;
 pub use any::{Form, bits, generate, power, random_exponent};
 pub use crt::{CrtKey, turned};
 pub use encryption::Encryption;

@@ -1,7 +1,7 @@
 //! PKCS#1 v1.5 decryption of a TLS premaster secret.
 
-use crate::adapter::cpu::awslc;
 use crate::error::Error;
+use adjunct_cpu::awslc;
 use subtle::{ConditionallySelectable, ConstantTimeEq};
 use zeroize::Zeroizing;
 

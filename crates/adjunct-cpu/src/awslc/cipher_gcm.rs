@@ -1,0 +1,465 @@
+//! AES-GCM as a stream: additional data and message in any pieces, then the tag.
+
+use super::cipher::AesKey;
+#[cfg(target_arch = "x86_64")]
+use super::cipher::wide;
+use super::private::{self, Block128, GcmContext, GcmKey};
+use crate::cpacf::{self, Here};
+use adjunct_base::catalogue::Feature;
+use adjunct_base::error::Error;
+use adjunct_kernels::InOut;
+#[cfg(target_arch = "x86_64")]
+use adjunct_kernels::aes::gcm::{Message, Table};
+#[cfg(target_arch = "x86_64")]
+use adjunct_kernels::aes::gcm_once;
+use adjunct_kernels::{opaque_debug, wipe};
+use aws_lc_sys as lc;
+
+/// The longest tag in bytes.
+pub const TAG: usize = 16;
+
+// The public API has GCM only as one-shot AEAD or behind EVP_CIPHER, which costs more than the cipher at 16 bytes: hence the private
+// functions.
+
+/// AES-GCM with its key and the state of one message; wiped when dropped.
+#[derive(Clone)]
+pub struct Gcm {
+    key: AesKey,
+    /// The message of [`Engine::Vector`]: beside the table, for what is moved into an enumeration costs as much as a short message.
+    #[cfg(target_arch = "x86_64")]
+    message: Message,
+    engine: Engine,
+}
+
+/// What runs, chosen when the key is set. It lies in the one allocation of a context.
+#[derive(Clone)]
+#[allow(clippy::large_enum_variant)]
+enum Engine {
+    /// No key yet.
+    None,
+    /// AWS-LC, with AES instructions or without.
+    Library { ctx: GcmContext, hardware: bool },
+    /// A kernel of ours on vectors.
+    #[cfg(target_arch = "x86_64")]
+    Vector(Table),
+    /// CPACF.
+    Assist(Here, adjunct_kernels::cpacf::Gcm),
+}
+
+opaque_debug!(Gcm);
+
+impl Default for Gcm {
+    #[inline]
+    fn default() -> Gcm {
+        Gcm {
+            key: AesKey::default(),
+            #[cfg(target_arch = "x86_64")]
+            message: Message::default(),
+            engine: Engine::None,
+        }
+    }
+}
+
+impl Default for GcmContext {
+    fn default() -> GcmContext {
+        let key = GcmKey { htable: [[0; 2]; 16], gmult: None, ghash: None, block: None, use_hw_gcm_crypt: 0 };
+        let zero = [0; 16];
+        GcmContext { yi: zero, eki: zero, ek0: zero, len: [0; 2], xi: zero, key, mres: 0, ares: 0 }
+    }
+}
+
+impl Drop for GcmContext {
+    fn drop(&mut self) {
+        wipe(self.key.htable.as_flattened_mut());
+        for block in [&mut self.yi, &mut self.eki, &mut self.ek0, &mut self.xi] {
+            wipe(block);
+        }
+    }
+}
+
+/// The most bytes of one message and of its additional data (SP 800-38D 5.2.1.1).
+const MOST: [u64; 2] = [(1 << 36) - 32, 1 << 61];
+
+fn within(before: u64, more: usize, most: u64) -> bool {
+    before.checked_add(more as u64).is_some_and(|all| all <= most)
+}
+
+/// Fills the table as far as so many bytes take: a short message is not to pay for the powers of a long one.
+///
+/// # Safety
+/// The instructions of the key's level are in force.
+#[cfg(target_arch = "x86_64")]
+#[inline]
+unsafe fn extend(key: &AesKey, table: &mut Table, bytes: usize) {
+    if !table.has(bytes / 16) {
+        // SAFETY: the caller has the instructions of the key's level in force, which are those of the kernel that `wide!` chooses.
+        unsafe { wide!(key, gcm_extend(table, bytes / 16)) };
+    }
+}
+
+impl Gcm {
+    /// Sets the key.
+    ///
+    /// # Errors
+    /// [`Error::Length`] if it is not 16, 24 or 32 bytes.
+    pub fn set_key(&mut self, key: &[u8]) -> Result<(), Error> {
+        self.key.set_encrypt(key)?;
+        self.set_engine(key, None);
+        Ok(())
+    }
+
+    /// Sets the key, and for hash key what is given, which need not be the key's own.
+    ///
+    /// # Errors
+    /// As for [`Gcm::set_key`].
+    pub fn set_keys(&mut self, key: &[u8], subkey: &[u8; 16]) -> Result<(), Error> {
+        self.key.set_encrypt(key)?;
+        self.set_engine(key, Some(subkey));
+        Ok(())
+    }
+
+    /// A whole message under a key of which nothing is kept, and its tag: of a few bytes in less time than with the steps one by one.
+    /// Decrypting, what comes out is not authenticated until the tag has been compared.
+    ///
+    /// # Errors
+    /// As for [`Gcm::set_key`], [`Gcm::aad`] and [`Gcm::encrypt`].
+    ///
+    /// # Panics
+    /// If the IV is empty.
+    #[inline]
+    pub fn once(
+        key: &[u8],
+        encrypt: bool,
+        iv: &[u8],
+        aad: &[u8],
+        io: InOut<'_>,
+        tag: &mut [u8; TAG],
+    ) -> Result<(), Error> {
+        let mut gcm = Gcm::default();
+        gcm.key.set_encrypt(key)?;
+        #[cfg(target_arch = "x86_64")]
+        if let Ok(iv) = iv.try_into()
+            && aad.len().max(io.len()) <= gcm_once::MOST
+            && gcm.key.vector()
+        {
+            // SAFETY: VPCLMULQDQ is in force, and with it PCLMULQDQ.
+            *tag = unsafe { gcm_once::message(gcm.key.keys(), encrypt, iv, aad, io) };
+            return Ok(());
+        }
+        gcm.set_engine(key, None);
+        gcm.set_iv(iv);
+        gcm.aad(aad)?;
+        gcm.crypt(encrypt, io)?;
+        *tag = gcm.tag();
+        Ok(())
+    }
+
+    /// Makes all that a long message needs of the key, for [`Gcm::message`].
+    pub fn prepare(&mut self) {
+        #[cfg(target_arch = "x86_64")]
+        if let Engine::Vector(table) = &mut self.engine {
+            // SAFETY: the instructions are in force.
+            unsafe { extend(&self.key, table, usize::MAX) };
+        }
+    }
+
+    /// A whole message under the key, which is only read: several may be under way at once. Decrypting, what comes out is not authenticated
+    /// until the tag has been compared.
+    ///
+    /// # Errors
+    /// As for [`Gcm::aad`] and [`Gcm::encrypt`].
+    ///
+    /// # Panics
+    /// If no key is set or the IV is empty, and if the key was not [prepared](Gcm::prepare).
+    #[inline]
+    pub fn message(
+        &self,
+        encrypt: bool,
+        iv: &[u8],
+        aad: &[u8],
+        io: InOut<'_>,
+        tag: &mut [u8; TAG],
+    ) -> Result<(), Error> {
+        #[cfg(target_arch = "x86_64")]
+        if let Engine::Vector(table) = &self.engine {
+            assert!(table.has(usize::MAX) && !iv.is_empty());
+            if let Ok(iv) = iv.try_into()
+                && aad.len().max(io.len()) <= gcm_once::MOST
+            {
+                // SAFETY: VPCLMULQDQ is in force, and with it PCLMULQDQ.
+                *tag = unsafe { gcm_once::message(self.key.keys(), encrypt, iv, aad, io) };
+                return Ok(());
+            }
+            if !within(0, aad.len(), MOST[1]) || !within(0, io.len(), MOST[0]) {
+                return Err(Error::Failed("AES-GCM"));
+            }
+            let mut message = Message::default();
+            // SAFETY: the instructions are in force.
+            unsafe {
+                wide!(self.key, gcm_start(self.key.keys(), table, &mut message, iv));
+                wide!(self.key, gcm_aad(table, &mut message, aad));
+                wide!(self.key, gcm_crypt(self.key.keys(), encrypt, table, &mut message, io));
+                *tag = wide!(self.key, gcm_tag(table, &mut message));
+            }
+            return Ok(());
+        }
+        // The other engines keep the message with the key's tables.
+        let mut own = self.clone();
+        own.set_iv(iv);
+        own.aad(aad)?;
+        own.crypt(encrypt, io)?;
+        *tag = own.tag();
+        Ok(())
+    }
+
+    /// Chooses what runs for the key that has been set, and makes the hash key where none is given.
+    fn set_engine(&mut self, key: &[u8], subkey: Option<&[u8; 16]>) {
+        #[cfg(target_arch = "x86_64")]
+        if self.key.vector() {
+            // Made where it stays: a copy on the stack would not be wiped, and costs as much as a short message.
+            match &mut self.engine {
+                Engine::Vector(_) => self.message = Message::default(),
+                // SAFETY: nothing is to be dropped of what stands there.
+                Engine::None => unsafe { (&raw mut self.engine).write(Engine::Vector(Table::default())) },
+                Engine::Library { .. } | Engine::Assist(..) => self.engine = Engine::Vector(Table::default()),
+            }
+            if let Engine::Vector(table) = &mut self.engine {
+                // SAFETY: the instructions are in force.
+                unsafe { wide!(self.key, gcm_table(self.key.keys(), subkey, table)) };
+            }
+            return;
+        }
+        if let Some(here) = cpacf::here()
+            && let Some(mut gcm) = adjunct_kernels::cpacf::Gcm::new(&here, key)
+        {
+            if let Some(subkey) = subkey {
+                gcm.set_subkey(subkey);
+            }
+            self.engine = Engine::Assist(here, gcm);
+            return;
+        }
+        let features = crate::features();
+        let hardware = features.has(Feature::Aes) || features.has(Feature::ArmAes);
+        #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
+        let block: Block128 = if hardware { private::aes_hw_encrypt } else { private::AES_encrypt };
+        #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
+        let block: Block128 = private::AES_encrypt;
+        self.engine = Engine::Library { ctx: GcmContext::default(), hardware };
+        if let Engine::Library { ctx, .. } = &mut self.engine {
+            // SAFETY: the table has GCM128_KEY's layout; the schedule was made for the block function.
+            unsafe { private::CRYPTO_gcm128_init_key(&mut ctx.key, self.key.raw(), block, hardware.into()) };
+            if let Some(subkey) = subkey {
+                let GcmKey { htable, gmult, ghash, .. } = &mut ctx.key;
+                // SAFETY: 16 entries. What it says of AVX the table has been told already.
+                unsafe { private::CRYPTO_ghash_init(gmult, ghash, htable.as_mut_ptr(), &mut 0, subkey.as_ptr()) };
+            }
+        }
+    }
+
+    /// Encrypts one block with the key.
+    #[inline]
+    pub fn encrypt_block(&self, block: &mut [u8; 16]) {
+        self.key.encrypt_block(block);
+    }
+
+    /// Whether a key has been set.
+    #[inline]
+    pub fn has_key(&self) -> bool {
+        !matches!(self.engine, Engine::None)
+    }
+
+    /// Begins a message. The key must have been set.
+    ///
+    /// # Panics
+    /// If no key is set or the IV is empty.
+    #[inline]
+    pub fn set_iv(&mut self, iv: &[u8]) {
+        assert!(!iv.is_empty());
+        match &mut self.engine {
+            // SAFETY: the instructions are in force.
+            #[cfg(target_arch = "x86_64")]
+            Engine::Vector(table) => unsafe {
+                if iv.len() != 12 {
+                    extend(&self.key, table, iv.len());
+                }
+                wide!(self.key, gcm_start(self.key.keys(), table, &mut self.message, iv));
+            },
+            Engine::Assist(here, gcm) => assert!(gcm.start(here, iv).is_ok(), "AES-GCM by CPACF"),
+            // SAFETY: the context has GCM128_CONTEXT's layout and a key.
+            Engine::Library { ctx, .. } => unsafe {
+                private::CRYPTO_gcm128_setiv(ctx, self.key.raw(), iv.as_ptr(), iv.len())
+            },
+            Engine::None => panic!("no key"),
+        }
+    }
+
+    /// Adds additional data; all of it comes before the message.
+    ///
+    /// # Errors
+    /// [`Error::Failed`] after the message has begun, or beyond 2^61 bytes.
+    #[inline]
+    pub fn aad(&mut self, data: &[u8]) -> Result<(), Error> {
+        let done = match &mut self.engine {
+            #[cfg(target_arch = "x86_64")]
+            Engine::Vector(table) => {
+                let message = &mut self.message;
+                let right = message.text() == 0 && within(message.aad(), data.len(), MOST[1]);
+                if right {
+                    // SAFETY: the instructions are in force.
+                    unsafe {
+                        extend(&self.key, table, data.len());
+                        wide!(self.key, gcm_aad(table, message, data));
+                    };
+                }
+                right
+            }
+            Engine::Assist(here, gcm) => {
+                gcm.text_length() == 0 && within(gcm.aad_length(), data.len(), MOST[1]) && gcm.aad(here, data).is_ok()
+            }
+            // SAFETY: the context has GCM128_CONTEXT's layout and a key; pointer and length describe the slice.
+            Engine::Library { ctx, .. } => unsafe { private::CRYPTO_gcm128_aad(ctx, data.as_ptr(), data.len()) == 1 },
+            Engine::None => false,
+        };
+        if done { Ok(()) } else { Err(Error::Failed("AES-GCM additional data")) }
+    }
+
+    /// Encrypts the next piece of the message.
+    ///
+    /// # Errors
+    /// [`Error::Failed`] beyond 2^36 - 32 bytes.
+    #[inline]
+    pub fn encrypt(&mut self, io: InOut<'_>) -> Result<(), Error> {
+        self.crypt(true, io)
+    }
+
+    /// Decrypts the next piece of the message. What comes out is not authenticated until the tag has been compared.
+    ///
+    /// # Errors
+    /// [`Error::Failed`] beyond 2^36 - 32 bytes.
+    #[inline]
+    pub fn decrypt(&mut self, io: InOut<'_>) -> Result<(), Error> {
+        self.crypt(false, io)
+    }
+
+    #[inline]
+    fn crypt(&mut self, encrypting: bool, io: InOut<'_>) -> Result<(), Error> {
+        let done = match &mut self.engine {
+            #[cfg(target_arch = "x86_64")]
+            Engine::Vector(table) => {
+                let message = &mut self.message;
+                let right = within(message.text(), io.len(), MOST[0]);
+                if right {
+                    // SAFETY: the instructions are in force.
+                    unsafe {
+                        extend(&self.key, table, io.len());
+                        wide!(self.key, gcm_crypt(self.key.keys(), encrypting, table, message, io));
+                    };
+                }
+                right
+            }
+            Engine::Assist(here, gcm) => {
+                within(gcm.text_length(), io.len(), MOST[0]) && gcm.crypt(here, encrypting, io).is_ok()
+            }
+            Engine::Library { ctx, hardware } => {
+                let (key, hardware) = (self.key.raw(), *hardware);
+                // SAFETY: the buffers have the length given, the context its key, and the counter mode suits the schedule.
+                unsafe { library(ctx, key, hardware, encrypting, io) }
+            }
+            Engine::None => false,
+        };
+        if done { Ok(()) } else { Err(Error::Failed("AES-GCM")) }
+    }
+
+    /// Goes on with a message of which the next counter block and the hash so far are known. Additional data may follow, then text;
+    /// the lengths count from here, so that only [`Gcm::progress`] can end it.
+    ///
+    /// # Panics
+    /// If no key is set.
+    #[inline]
+    pub fn resume(&mut self, counter: &[u8; 16], hash: &[u8; 16]) {
+        match &mut self.engine {
+            #[cfg(target_arch = "x86_64")]
+            // SAFETY: the instructions are in force.
+            Engine::Vector(_) => unsafe { wide!(self.key, gcm_resume(&mut self.message, counter, hash)) },
+            Engine::Assist(_, gcm) => gcm.resume(counter, hash),
+            Engine::Library { ctx, .. } => {
+                (ctx.yi, ctx.xi) = (*counter, *hash);
+                (ctx.len, ctx.mres, ctx.ares) = ([0; 2], 0, 0);
+            }
+            Engine::None => panic!("no key"),
+        }
+    }
+
+    /// The next counter block and the hash after whole blocks of additional data and text.
+    ///
+    /// # Panics
+    /// If no key is set.
+    #[inline]
+    pub fn progress(&self) -> ([u8; 16], [u8; 16]) {
+        match &self.engine {
+            #[cfg(target_arch = "x86_64")]
+            Engine::Vector(_) => {
+                let (mut counter, mut hash) = ([0; 16], [0; 16]);
+                // SAFETY: the instructions are in force.
+                unsafe { wide!(self.key, gcm_progress(&self.message, &mut counter, &mut hash)) };
+                (counter, hash)
+            }
+            Engine::Assist(_, gcm) => gcm.progress(),
+            Engine::Library { ctx, .. } => (ctx.yi, ctx.xi),
+            Engine::None => panic!("no key"),
+        }
+    }
+
+    /// Ends the message and gives its tag.
+    ///
+    /// # Panics
+    /// If no key is set.
+    #[inline]
+    pub fn tag(&mut self) -> [u8; TAG] {
+        match &mut self.engine {
+            // SAFETY: the instructions are in force.
+            #[cfg(target_arch = "x86_64")]
+            Engine::Vector(table) => unsafe {
+                if self.message.begun() {
+                    extend(&self.key, table, 32);
+                }
+                wide!(self.key, gcm_tag(table, &mut self.message))
+            },
+            Engine::Assist(here, gcm) => gcm.tag(here).expect("AES-GCM by CPACF"),
+            Engine::Library { ctx, .. } => {
+                let mut out = [0; TAG];
+                // SAFETY: the tag has the length given.
+                unsafe { private::CRYPTO_gcm128_tag(ctx, out.as_mut_ptr(), TAG) };
+                out
+            }
+            Engine::None => panic!("no key"),
+        }
+    }
+}
+
+/// # Safety
+/// The context has the key set, `key` is the schedule of that key, and the buffers have the length given; `hardware` is set only where AES
+/// instructions are in force.
+unsafe fn library(
+    ctx: &mut GcmContext,
+    key: *const lc::AES_KEY,
+    hardware: bool,
+    encrypting: bool,
+    io: InOut<'_>,
+) -> bool {
+    let (input, output, len) = (io.input(), io.output(), io.len());
+    // SAFETY: the caller gives a context with its key set, the schedule of that key, and buffers of the length given; `hardware` is set
+    // only where AWS-LC's AES instructions are in force.
+    let done = unsafe {
+        #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
+        if hardware {
+            let run =
+                if encrypting { private::CRYPTO_gcm128_encrypt_ctr32 } else { private::CRYPTO_gcm128_decrypt_ctr32 };
+            return run(ctx, key, input, output, len, private::aes_hw_ctr32_encrypt_blocks) == 1;
+        }
+        let _ = hardware;
+        let run = if encrypting { private::CRYPTO_gcm128_encrypt } else { private::CRYPTO_gcm128_decrypt };
+        run(ctx, key, input, output, len)
+    };
+    done == 1
+}

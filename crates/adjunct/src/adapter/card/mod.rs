@@ -143,7 +143,7 @@ impl Client {
 }
 
 /// A private operation on its way: how long it takes is added to what the machine knows.
-pub(super) struct Operation {
+pub struct Operation {
     client: &'static Client,
     kind: Kind,
     begin: Instant,
@@ -159,7 +159,7 @@ impl Drop for Operation {
 impl Operation {
     /// Begins one; `None` where there is no daemon, or no card takes such operations.
     #[inline]
-    pub(super) fn begin(queue: Queue) -> Option<Operation> {
+    pub fn begin(queue: Queue) -> Option<Operation> {
         let client = CLIENT.get()?.as_ref()?;
         Some(Operation { client, kind: Kind::of(queue)?, begin: Instant::now() })
     }
@@ -167,7 +167,7 @@ impl Operation {
     /// Has a card do it, where that is likely to be faster: `key` is what [`wire`] says of the key with this number, which no other key of
     /// this process has had, and `out` holds the result where `right` finds it to be right. `false` where the caller is to do it.
     #[inline]
-    pub(super) fn by_card<'a>(
+    pub fn by_card<'a>(
         &self,
         queue: Queue,
         number: Number,

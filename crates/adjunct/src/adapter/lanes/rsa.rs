@@ -3,12 +3,10 @@
 
 #![allow(unsafe_code)]
 
-use super::{Asked, Kind, ask, available, own};
-use crate::adapter::card::{self, wire};
+use super::{Alone, Asked, Kind, ask, available, own};
 use crate::catalogue::Outcome;
 use crate::catalogue::{LANES, Queue};
 use crate::error::Error;
-use crate::memory::{WriteOnce, zeros};
 use crate::slab::{Entry, Number, Slab};
 use adjunct_base::registry::{self, Adapter};
 use adjunct_cpu::awslc::rsa::{Key, Part};
@@ -29,8 +27,6 @@ pub struct Prepared {
     queue: Queue,
     /// The modulus; inputs must be below it.
     n: Zeroizing<Vec<u8>>,
-    /// The key as requests to cards bring it ([`wire`]), made when the first one does.
-    wire: WriteOnce<Zeroizing<Vec<u8>>>,
 }
 
 impl Prepared {
@@ -51,12 +47,7 @@ impl Prepared {
         if key.by_primes().is_none() || !wanted || !halves || key.bits_of(Part::E) > 64 {
             return Ok(None);
         }
-        let prepared = Prepared {
-            key: key.clone(),
-            queue,
-            n: key.number(Part::N)?.unwrap_or_default(),
-            wire: WriteOnce::default(),
-        };
+        let prepared = Prepared { key: key.clone(), queue, n: key.number(Part::N)?.unwrap_or_default() };
         KEYS.insert(prepared).map(Some)
     }
 
@@ -70,35 +61,18 @@ impl Prepared {
         self.n.len()
     }
 
-    /// The key as requests to cards bring it; `None` without the memory for it.
-    fn wire(&self) -> Option<&[u8]> {
-        let made = self.wire.get_or_make(|| {
-            let (half, e) = (self.size() / 2, wire::E);
-            let mut bytes = zeros(e + self.size() + 5 * half)?;
-            let parts = [
-                (Part::E, e),
-                (Part::N, self.size()),
-                (Part::P, half),
-                (Part::Q, half),
-                (Part::Dp, half),
-                (Part::Dq, half),
-            ];
-            let mut rest = &mut bytes[..];
-            for (part, length) in parts.into_iter().chain([(Part::Qinv, half)]) {
-                let (place, after) = rest.split_at_mut(length);
-                let number = self.key.number(part)?.unwrap_or_default();
-                let zeros = length.checked_sub(number.len()).ok_or(Error::InvalidKey("sizes"))?;
-                place[zeros..].copy_from_slice(&number);
-                rest = after;
-            }
-            Ok::<_, Error>(bytes)
-        });
-        drop(made.ok()?);
-        self.wire.get().map(|bytes| &bytes[..])
+    /// The key as the CPU has it.
+    pub fn key(&self) -> &Key {
+        &self.key
+    }
+
+    /// The queue of its requests.
+    pub fn queue(&self) -> Queue {
+        self.queue
     }
 
     /// Whether `out` is what the private operation makes of `input`.
-    fn is_right(&self, input: &[u8], out: &[u8]) -> bool {
+    pub fn is_right(&self, input: &[u8], out: &[u8]) -> bool {
         #[cfg(target_arch = "x86_64")]
         if available()
             && let Some(right) = self.key.is_right(input, out)
@@ -111,9 +85,9 @@ impl Prepared {
     }
 }
 
-/// `input^d mod n` for a key that was prepared: in a batch, or alone if it is alone. `out` is as long as `input`. `None`
-/// where something is wrong with the key or the input: the caller has the CPU do it then, which says what.
-pub fn private(key: &Entry<Prepared>, input: &[u8], out: &mut [u8]) -> Option<Outcome> {
+/// `input^d mod n` for a key that was prepared: in a batch, or else the caller's to do, who may have a card do it. `out` is as long as `input`.
+/// `None` where something is wrong with the key or the input: the caller has the CPU do it then, which says what.
+pub fn private(key: &Entry<Prepared>, input: &[u8], out: &mut [u8]) -> Option<Result<Outcome, Alone>> {
     if key.key.has_wrong_crt() || input.len() != key.n.len() || input >= &key.n[..] {
         return None;
     }
@@ -124,23 +98,10 @@ pub fn private(key: &Entry<Prepared>, input: &[u8], out: &mut [u8]) -> Option<Ou
         _ => ask::<Rsa4096>(job),
     };
     match asked {
-        Asked::Alone(alone) => {
-            let operation = card::Operation::begin(key.queue);
-            if let Some(operation) = operation.as_ref().filter(|_| alone.may_leave())
-                && operation.by_card(key.queue, key.number(), || key.wire(), input, out, |out| key.is_right(input, out))
-            {
-                // A card without lanes has done what this CPU would; one without dedicated instructions, what lanes here would.
-                return Some(match cpu::rsa_lanes() {
-                    Some(lanes) if lanes.are_dedicated() => Outcome::Card,
-                    Some(_) => Outcome::Lanes,
-                    None => Outcome::Library,
-                });
-            }
-            alone.run(|| key.key.private(input, out).map(|ran| ran.outcome)).ok()
-        }
+        Asked::Alone(alone) => Some(Err(alone)),
         Asked::Done(job, outcome) => job.done.then(|| {
             out.copy_from_slice(&job.block[..out.len()]);
-            outcome
+            Ok(outcome)
         }),
     }
 }
@@ -452,8 +413,8 @@ mod tests {
         /// In lanes where that can be, else by the CPU.
         fn private(&self, input: &[u8], out: &mut [u8]) -> Result<Outcome, Error> {
             match self.prepared.as_ref().and_then(|prepared| private(prepared, input, out)) {
-                Some(outcome) => Ok(outcome),
-                None => self.key.private(input, out).map(|ran| ran.outcome),
+                Some(Ok(outcome)) => Ok(outcome),
+                _ => self.key.private(input, out).map(|ran| ran.outcome),
             }
         }
     }

@@ -19,6 +19,7 @@ mod oaep;
 mod pkcs1;
 mod premaster;
 mod pss;
+mod route;
 mod signature;
 
 pub use adjunct_cpu::awslc::digest::{Method, SHA1};

@@ -46,7 +46,8 @@ pub fn work(subject: Subject, input: Vec<u8>, tag: Vec<u8>) -> Option<Work> {
         }
         Mode::Xts => {
             let mut xts = Xts::default();
-            xts.set_key(&key, encrypt).ok()?;
+            let (data, tweak) = key.split_at(key.len() / 2);
+            xts.set_keys(data, tweak, encrypt).ok()?;
             transform(input, move |io| xts.unit(&IV, io).is_ok())
         }
         Mode::Gcm => {

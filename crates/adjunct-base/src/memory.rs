@@ -38,6 +38,68 @@ pub fn room<T>() -> Result<Box<MaybeUninit<T>>, Error> {
     }
 }
 
+/// A value in memory of its own that is made where it lies: for values whose copy would cost more.
+///
+/// # Errors
+/// [`Error::Memory`].
+///
+/// # Panics
+/// Where `make` gives another place than it was given.
+#[inline]
+pub fn boxed_in_place<T>(make: impl FnOnce(&mut MaybeUninit<T>) -> &mut T) -> Result<Box<T>, Error> {
+    let mut place = room::<T>()?;
+    fill(&mut place, make);
+    // SAFETY: `fill` has seen the value there.
+    Ok(unsafe { place.assume_init() })
+}
+
+/// Has `make` write a value to a place, and sees that what it gives out as written is that place.
+///
+/// # Panics
+/// Where it is another.
+#[inline(always)]
+pub fn fill<T>(place: &mut MaybeUninit<T>, make: impl FnOnce(&mut MaybeUninit<T>) -> &mut T) {
+    let there = place.as_ptr();
+    let made: *const T = make(place);
+    assert!(std::ptr::eq(there, made), "made in its place");
+}
+
+/// The place of a field.
+///
+/// # Safety
+/// For the life of the result `field` is valid for reads and writes, by nobody else.
+///
+/// # Panics
+/// Where it is not aligned, as in a packed struct.
+#[doc(hidden)]
+#[inline(always)]
+pub unsafe fn place_of<'a, F>(field: *mut F) -> &'a mut MaybeUninit<F> {
+    assert!(field.is_aligned(), "fields are aligned");
+    // SAFETY: any bytes are a MaybeUninit; the caller upholds the rest.
+    unsafe { &mut *field.cast() }
+}
+
+/// Makes a struct where it is to live, field by field, each by a function that writes to its place and gives it out, and gives it out: for
+/// values whose copy would cost more. All fields have to be named.
+#[macro_export]
+macro_rules! in_place {
+    ($place:expr => $type:ident { $($field:ident: $make:expr),* $(,)? }) => {{
+        let place: &mut ::std::mem::MaybeUninit<_> = $place;
+        let raw = place.as_mut_ptr();
+        if false {
+            // SAFETY: never run: it has the compiler see that these are the fields, and all of them.
+            let $type { $($field: _),* } = unsafe { &*raw };
+        }
+        $(
+            // SAFETY: a field of a value whose place is borrowed alone, as `raw`.
+            let field = unsafe { $crate::memory::place_of(&raw mut (*raw).$field) };
+            $crate::memory::fill(field, $make);
+        )*
+        // SAFETY: `fill` has seen a value in each field.
+        unsafe { place.assume_init_mut() }
+    }};
+}
+
 /// So many zeros, wiped when dropped.
 ///
 /// # Errors

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 /// The variable that names another folder.
 pub const VARIABLE: &str = "ADJUNCT_CARDS_DIR";
 
-pub use adjunct::card::SYSTEM;
+pub use adjunct_card_protocol::SYSTEM;
 
 /// A daemon's folder.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -43,7 +43,7 @@ impl Folder {
 
     /// The socket of programs.
     pub fn socket(&self) -> PathBuf {
-        self.0.join(adjunct::card::SOCKET)
+        self.0.join(adjunct_card_protocol::SOCKET)
     }
 
     /// The socket of tools.

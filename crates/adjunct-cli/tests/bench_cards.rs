@@ -86,7 +86,7 @@ fn a_run_that_is_interrupted_leaves_nothing() {
     }
     let before = Segments::now();
     let mut child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
-    let page = |path: &Path| adjunct::card::crowd::Page::find(path).is_ok_and(|(page, _)| page.cards() == 1);
+    let page = |path: &Path| adjunct_card_protocol::crowd::Page::find(path).is_ok_and(|(page, _)| page.cards() == 1);
     let folder: PathBuf = loop {
         let entry = std::fs::read_dir(temporary.path()).unwrap().flatten().map(|entry| entry.path()).find(|p| page(p));
         assert!(child.try_wait().unwrap().is_none(), "it ended before its card was there");
@@ -97,7 +97,7 @@ fn a_run_that_is_interrupted_leaves_nothing() {
     };
     rustix::process::kill_process(rustix::process::Pid::from_child(&child), rustix::process::Signal::TERM).unwrap();
     assert!(!child.wait().unwrap().success());
-    assert!(adjunct::card::crowd::Page::find(&folder).is_err());
+    assert!(adjunct_card_protocol::crowd::Page::find(&folder).is_err());
     assert_eq!((left(temporary.path()), before.made_since(child.id())), (Vec::new(), 0));
 }
 

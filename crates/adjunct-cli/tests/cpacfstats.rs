@@ -1,9 +1,12 @@
 //! `cpacfstats` as scripts for IBM Z call it: its words, its exit statuses, and counters of all users.
 
+#[path = "../../adjunct/tests/tally/mod.rs"]
+mod tally;
+
 use adjunct::catalogue::{Direction, Function};
-use adjunct::ops::Tally;
 use std::os::unix::process::CommandExt;
 use std::process::{Command, Output};
+use tally::Tally;
 
 const ADJUNCT: &str = env!("CARGO_BIN_EXE_adjunct");
 

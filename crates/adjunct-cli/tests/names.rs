@@ -1,14 +1,16 @@
 //! The command as it is called: by its own name and by those of the Z tools, as root and as another user.
 
 mod copy;
+#[path = "../../adjunct/tests/tally/mod.rs"]
+mod tally;
 
 use adjunct::catalogue::Direction;
 use adjunct::catalogue::Function;
-use adjunct::ops::Tally;
 use std::os::unix::fs::symlink;
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
+use tally::Tally;
 
 const ADJUNCT: &str = env!("CARGO_BIN_EXE_adjunct");
 

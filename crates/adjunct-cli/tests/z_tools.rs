@@ -1,15 +1,17 @@
 //! `icainfo`, `icainfo-cex` and `icastats` as scripts for IBM Z call them: the same options, and the same tables to the byte.
 
 mod copy;
+#[path = "../../adjunct/tests/tally/mod.rs"]
+mod tally;
 
 use adjunct::catalogue::Direction;
 use adjunct::catalogue::Function;
-use adjunct::ops::Tally;
 use copy::copy;
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
+use tally::Tally;
 
 const ADJUNCT: &str = env!("CARGO_BIN_EXE_adjunct");
 /// What `icainfo` prints on a machine without crypto hardware; from Z, but for the software column, which there is off.

@@ -7,6 +7,7 @@
 //! * [`curve`]: the elliptic curves, as plain data.
 //! * [`curve448`]: X448 and Ed448, where CPACF has them.
 //! * `forms`: RSA private keys as the kernels take them, and operations that come alone.
+//! * [`der`]: a signature's two numbers in DER.
 //! * [`drbg`]: Hash_DRBG over SHA-512.
 //! * [`nonce`]: ECDSA nonces for signatures in lanes and by CPACF.
 //! * `primes`: primes of RSA keys, found in lanes.
@@ -16,6 +17,7 @@ pub mod choice;
 mod cpacf;
 pub mod curve;
 pub mod curve448;
+pub mod der;
 pub mod drbg;
 mod features;
 #[cfg(target_arch = "x86_64")]

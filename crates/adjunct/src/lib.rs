@@ -1,39 +1,28 @@
-//! The core of adjunct: which functions exist, what serves each of them on this machine, and who has used what.
+//! The core of adjunct: the operations that interfaces call, and what they may know of what runs them.
 //!
-//! * [`catalogue`]: every countable function (a row of `icainfo` and `icastats`), the instructions that make it hardware, and the
-//!   words for what ran it.
-//! * [`ops`]: the operations that interfaces call.
-//! * `adapter`: what runs them: the CPU, and the lanes (batches of several threads' public-key operations). Not public.
-//! * [`counters`]: calls and bytes per user and function, shared by all processes.
-//! * [`memory`]: boxes and buffers that may not be had.
-//! * [`thread`]: what ends with a thread.
-//! * [`fork`]: which process along a line of forks this is.
-//! * [`lock`]: a lock that a fork opens.
-//! * `clock`: the time, and a thread's CPU time. Not public.
-//! * [`config`]: the `algorithms =` keywords.
-//! * [`sandbox`]: whether a filter of system calls is in force.
-//! * `unwind`: where a panic finds how to unwind a function. Not public.
-//! * [`slab`]: values that have numbers.
+//! * [`ops`]: the operations.
+//! * [`cpu`]: the CPU's name and instructions.
+//! * [`card`]: the work of a card, for its process.
+//! * [`catalogue`], [`counters`], [`config`] and the rest of what everybody stands on: `adjunct-base`'s.
 
-// The wall: interfaces see operations and nothing below. Benchmarks and the core's own tests, which compare and probe, ask for more.
-#[cfg(feature = "internals")]
-pub mod adapter;
-#[cfg(not(feature = "internals"))]
-#[allow(dead_code)]
-mod adapter;
+#![forbid(unsafe_code)]
 
-/// Cards, for adjunctd: the page that says how crowded the machine is, what programs and cards say to each other, and the work of a card.
-pub mod card {
-    pub use crate::adapter::card::{SOCKET, SYSTEM, crowd, wire, work};
-}
-
+pub mod card;
 pub mod ops;
 
 pub use adjunct_base::{
-    Error, catalogue, config, counters, diag, environment, error, file_lock, fork, lock, memory, sandbox, slab, stack,
-    thread,
+    Error, catalogue, config, diag, environment, error, file_lock, fork, lock, memory, sandbox, slab, stack, thread,
 };
 pub use adjunct_kernels::{InOut, opaque_debug, wipe};
+
+/// The counters, as far as interfaces and tools have to do with them: whose calls are counted, and reading. Operations count themselves.
+pub mod counters {
+    pub use adjunct_base::counters::{
+        Apart, Cell, Counts, Lanes, SEGMENT_SIZE, Slot, SlotPlace, Snapshot, Strength, Use, attached, attribute,
+        attribute_now, count_use, delete, delete_uses, key, obstacles, open, open_uses, read, reads_all, remarks,
+        reset, reset_uses, slots, switch, take, users, users_of_uses, uses,
+    };
+}
 
 /// The CPU, for reports and for tests: its name, the instructions it has, and the mask of `ADJUNCT_CPU`.
 pub mod cpu {
@@ -56,7 +45,7 @@ pub fn init() {
         cpu::features();
         adjunct_cpu::awslc::prime();
         counters::open();
-        adapter::lanes::prime();
-        adapter::card::prime();
+        adjunct_lanes::prime();
+        adjunct_card_protocol::prime();
     });
 }

@@ -5,9 +5,9 @@ mod counters_support;
 mod runner;
 
 use accelerator_support::*;
-use adjunct::adapter::lanes::{self, Kind};
 use adjunct::catalogue::Outcome;
 use adjunct::catalogue::Queue;
+use adjunct_lanes::{self as lanes, Kind};
 use counters_support::{play, scenario};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
 use std::sync::{Arc, Barrier};
@@ -125,7 +125,7 @@ mod parts {
         assert_eq!(lanes(&join(threads)), 8);
         let mut run = BATCHES.lock().unwrap().clone();
         run.sort_by_key(|batch| batch.1);
-        assert_eq!(run, [(Queue::TestA, 3), (Queue::TestB, 5)]);
+        assert_eq!(run, [(Queue::P521Derive, 3), (Queue::Ed25519Keygen, 5)]);
     }
 
     pub fn a_lane_that_goes_wrong_is_done_again() {
@@ -138,7 +138,7 @@ mod parts {
         assert_eq!(lanes(&join(threads)), 6);
         assert_eq!(batches(), [8]);
         let alone = ALONE.lock().unwrap().clone();
-        assert!(alone.contains(&(Queue::TestA, 77)) && alone.contains(&(Queue::TestA, 78)), "{alone:?}");
+        assert!(alone.contains(&(Queue::P521Derive, 77)) && alone.contains(&(Queue::P521Derive, 78)), "{alone:?}");
         busy.end();
     }
 
@@ -268,7 +268,7 @@ mod parts {
 
     pub fn off_means_alone() {
         start(1);
-        lanes::switch_off();
+        lanes::configure("accelerator", "off");
         assert!(lanes::enqueue::<A>(Job::new(1)).is_none());
         // Each alone, at once: they would wait for the door otherwise.
         let busy = Busy::new(4);
@@ -301,7 +301,7 @@ mod parts {
                 });
             }
             until(|| !lanes::for_curves() || counted().in_lanes > 100);
-            lanes::switch_off();
+            lanes::configure("accelerator", "off");
             gone.store(true, SeqCst);
         });
         let before = counted();
@@ -336,7 +336,7 @@ mod parts {
         let mut histogram = [0; 8];
         batches().into_iter().for_each(|filled| histogram[filled - 1] += 1);
         assert_eq!(all.batches, histogram);
-        assert_eq!(counted.lanes(Queue::TestA).alone + counted.lanes(Queue::TestA).in_lanes, 8 * 400);
+        assert_eq!(counted.lanes(Queue::P521Derive).alone + counted.lanes(Queue::P521Derive).in_lanes, 8 * 400);
         assert!(counted.lanes(Queue::Rsa2048).is_zero());
         let taken = adjunct::counters::take(uid).unwrap().unwrap();
         assert_eq!(taken.all_lanes(), all);

@@ -4,11 +4,11 @@
 // Every call is under `lanes()`, which asks for the instructions.
 #![allow(clippy::undocumented_unsafe_blocks)]
 
-use adjunct::adapter::lanes::nist as together;
 use adjunct_cpu::awslc::ec::Key;
 use adjunct_cpu::curve::{Curve, Form, MAX_FIELD, MAX_POINT};
 use adjunct_cpu::nonce::{Nonces, truncate};
 use adjunct_kernels::nist::{self, DeriveJob, P256, P384, P521, PublicJob, SignJob};
+use adjunct_lanes::nist as together;
 use aws_lc_sys as lc;
 use std::ptr::null_mut;
 
@@ -566,9 +566,9 @@ fn meetings(curve: Curve) -> usize {
 
 #[test]
 fn threads_sign_agree_and_make_keys_together() {
-    adjunct::adapter::lanes::configure("accelerator", "always");
+    adjunct_lanes::configure("accelerator", "always");
     adjunct::init();
     let met = [Curve::P256, Curve::P384, Curve::P521].map(meetings);
     // 8 threads that do nothing else do meet.
-    assert!(!adjunct::adapter::lanes::for_curves() || met.iter().sum::<usize>() > 0, "{met:?}");
+    assert!(!adjunct_lanes::for_curves() || met.iter().sum::<usize>() > 0, "{met:?}");
 }

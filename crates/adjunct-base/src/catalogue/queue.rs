@@ -8,9 +8,6 @@ pub enum Queue {
     Rsa2048 = 0,
     Rsa3072,
     Rsa4096,
-    RsaPublic2048,
-    RsaPublic3072,
-    RsaPublic4096,
     P256Sign,
     P256Derive,
     P256Keygen,
@@ -24,11 +21,6 @@ pub enum Queue {
     X25519Keygen,
     Ed25519Sign,
     Ed25519Keygen,
-    /// For tests of the engine itself.
-    #[doc(hidden)]
-    TestA,
-    #[doc(hidden)]
-    TestB,
 }
 
 impl Queue {
@@ -37,9 +29,6 @@ impl Queue {
         (Queue::Rsa2048, "RSA-2048 CRT"),
         (Queue::Rsa3072, "RSA-3072 CRT"),
         (Queue::Rsa4096, "RSA-4096 CRT"),
-        (Queue::RsaPublic2048, "RSA-2048 public"),
-        (Queue::RsaPublic3072, "RSA-3072 public"),
-        (Queue::RsaPublic4096, "RSA-4096 public"),
         (Queue::P256Sign, "ECDSA P-256 sign"),
         (Queue::P256Derive, "ECDH P-256"),
         (Queue::P256Keygen, "P-256 keygen"),
@@ -53,8 +42,6 @@ impl Queue {
         (Queue::X25519Keygen, "X25519 keygen"),
         (Queue::Ed25519Sign, "Ed25519 sign"),
         (Queue::Ed25519Keygen, "Ed25519 keygen"),
-        (Queue::TestA, "test a"),
-        (Queue::TestB, "test b"),
     ];
 
     /// The name in reports.

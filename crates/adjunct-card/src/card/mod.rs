@@ -1,6 +1,6 @@
 //! A card's process: it tests itself, gives up what it does not need, and works for the programs whose connections the daemon hands it.
 //!
-//! It parses nothing but messages of fixed layouts ([`adjunct::card::wire`]). Keys are in its memory alone, which is in no core dump, and
+//! It parses nothing but messages of fixed layouts ([`adjunct_card_protocol::wire`]). Keys are in its memory alone, which is in no core dump, and
 //! locked where the limit allows it.
 
 mod confine;
@@ -16,8 +16,8 @@ mod worker;
 use crate::link::Report;
 use crate::state::Shared;
 use crate::watch;
-use adjunct::card::crowd::Page;
 use adjunct::card::work;
+use adjunct_card_protocol::crowd::Page;
 use pending::Limits;
 use rustix::fd::OwnedFd;
 use std::io;

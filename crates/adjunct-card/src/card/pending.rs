@@ -15,7 +15,7 @@
 //! their programs do them by themselves, in their own time.
 #![forbid(unsafe_code)]
 
-use adjunct::card::wire::Kind;
+use adjunct_card_protocol::wire::Kind;
 use std::collections::{HashMap, VecDeque};
 use std::time::{Duration, Instant};
 

@@ -1,11 +1,11 @@
 //! A daemon of the run's own, in a temporary folder.
 
 use crate::module::{self, Choice, Make, Purpose};
-use adjunct::card::crowd::Page;
 use adjunct_bench::crew;
 use adjunct_card::folder::Folder;
 use adjunct_card::machine::Machine;
 use adjunct_card::state::{self, Figures};
+use adjunct_card_protocol::crowd::Page;
 use adjunct_tool::failure::cause;
 use adjunct_tool::process::halves::Halves;
 use adjunct_tool::{Failure, scratch};

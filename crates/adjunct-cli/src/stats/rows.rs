@@ -95,10 +95,9 @@ pub fn lines(snapshot: &Snapshot, key_sizes: bool, rows: Rows) -> Vec<Line> {
     lines
 }
 
-/// The accelerator's queues with their names, but those of tests.
+/// The accelerator's queues with their names.
 pub(crate) fn queues(snapshot: &Snapshot) -> impl Iterator<Item = (&'static str, Lanes)> {
-    let shown = Queue::ALL.iter().filter(|(queue, _)| !matches!(queue, Queue::TestA | Queue::TestB));
-    shown.map(|&(queue, name)| (name, snapshot.lanes(queue)))
+    Queue::ALL.iter().map(|&(queue, name)| (name, snapshot.lanes(queue)))
 }
 
 #[cfg(test)]

@@ -262,12 +262,6 @@ impl Gcm {
         self.key.encrypt_block(block);
     }
 
-    /// Whether a key has been set.
-    #[inline]
-    pub fn has_key(&self) -> bool {
-        !matches!(self.engine, Engine::None)
-    }
-
     /// Begins a message. The key must have been set.
     ///
     /// # Panics

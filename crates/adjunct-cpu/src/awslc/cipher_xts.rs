@@ -29,18 +29,6 @@ pub struct Xts {
 type Unit = unsafe extern "C" fn(*const u8, *mut u8, usize, *const lc::AES_KEY, *const lc::AES_KEY, *const u8);
 
 impl Xts {
-    /// Sets both keys: the first half is the data's, the second the tweak's.
-    ///
-    /// # Errors
-    /// [`Error::Length`] if it is not 32 or 64 bytes.
-    pub fn set_key(&mut self, key: &[u8], encrypt: bool) -> Result<(), Error> {
-        if !matches!(key.len(), 32 | 64) {
-            return Err(Error::Length { what: "AES-XTS key", got: key.len(), expected: "32 or 64" });
-        }
-        let (data, tweak) = key.split_at(key.len() / 2);
-        self.set_keys(data, tweak, encrypt)
-    }
-
     /// Sets both keys.
     ///
     /// # Errors

@@ -210,6 +210,7 @@ impl<const ROOM: usize> Drop for Digest<ROOM> {
 }
 
 /// Overwrites the first `length` bytes of a state so that the compiler cannot leave it out.
+#[inline]
 fn wipe(state: &mut [MaybeUninit<u64>], length: usize) {
     // SAFETY: zeros are a value of any integer, and `length` is at most the size of the state.
     unsafe { state.as_mut_ptr().cast::<u8>().write_bytes(0, length) };
@@ -244,7 +245,7 @@ impl<const ROOM: usize> Digest<ROOM> {
 
     /// Copies this digest to where the copy is to live; only the part of the state in use is copied.
     #[inline]
-    pub fn clone_into_place(&self, place: &mut MaybeUninit<Self>) {
+    pub fn clone_into_place<'a>(&self, place: &'a mut MaybeUninit<Self>) -> &'a mut Self {
         let raw = place.as_mut_ptr();
         // SAFETY: the method is written and the part of the state in use is copied; the methods' states are plain data without pointers, so
         // the copy is a state.
@@ -252,6 +253,7 @@ impl<const ROOM: usize> Digest<ROOM> {
             (&raw mut (*raw).method).write(self.method);
             let to = (&raw mut (*raw).state).cast::<u8>();
             std::ptr::copy_nonoverlapping(self.state.as_ptr().cast::<u8>(), to, self.method.length);
+            &mut *raw
         }
     }
 

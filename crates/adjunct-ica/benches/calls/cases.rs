@@ -276,7 +276,8 @@ fn modes(ica: &'static Ica, openssl: &'static OpenSsl, bits: usize) -> Vec<Case>
             let (key, half) = (&KEY[..bits / 4], bits / 8);
             let fresh = move || {
                 let mut xts = Xts::default();
-                xts.set_key(key, encrypt).expect("a key");
+                let (data, tweak) = key.split_at(key.len() / 2);
+                xts.set_keys(data, tweak, encrypt).expect("a key");
                 xts
             };
             let (prepared, evp) = (fresh(), openssl.cipher(&format!("AES-{bits}-XTS")));

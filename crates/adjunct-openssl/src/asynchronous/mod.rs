@@ -3,7 +3,7 @@
 //! Such a server has one thread for many connections, so that its operations could never meet in a batch. In a job they
 //! do: the operation queues its request and pauses the job, the loop goes on to the next connection, whose operation does
 //! the same, and the batch runs when eight wait or when the loop has come round without anything new. What decides when is
-//! [`adjunct::adapter::lanes::pause`]; here is how: `wait` wakes the loop, and a stack of the core's own has room for a batch, which the
+//! [`adjunct::ops::batches`]; here is how: `wait` wakes the loop, and a stack of the core's own has room for a batch, which the
 //! fiber of a job has not.
 
 mod wait;

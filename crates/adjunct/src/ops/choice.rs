@@ -2,9 +2,9 @@
 
 pub use adjunct_cpu::choice::{instructions, path};
 
-use crate::adapter::lanes;
 use adjunct_base::catalogue::{Arch, Function, HERE, Path};
 use adjunct_cpu::choice::{has_lanes_of_its_own, lacking};
+use adjunct_lanes as lanes;
 
 /// Takes the settings of the environment into account, in a process that only asks and never sets the core up.
 pub fn from_environment() {
@@ -28,7 +28,7 @@ pub fn served(function: Function, bits: usize) -> Served {
     let batches = function.batch_instructions(bits);
     let (path, only) = (path(function, bits), adjunct_cpu::batches_only());
     let on_card =
-        function == Function::RsaCrt && matches!(bits, 0 | 2048 | 3072 | 4096) && crate::adapter::card::online();
+        function == Function::RsaCrt && matches!(bits, 0 | 2048 | 3072 | 4096) && adjunct_card_protocol::online();
     let there = lacking(batches).is_none() || has_lanes_of_its_own(function, bits);
     let in_lanes = HERE == Some(Arch::X86) && !batches.is_empty() && there;
     Served {

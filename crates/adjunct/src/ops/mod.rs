@@ -27,8 +27,5 @@ pub mod tls_record;
 
 pub use crate::counters::{attribute, attribute_now};
 pub use delegated::Delegated;
-#[cfg(feature = "internals")]
-pub use tally::Tally;
-#[cfg(not(feature = "internals"))]
 pub(crate) use tally::Tally;
 pub use tally::in_hardware;

@@ -5,11 +5,11 @@ use super::worker::{Start, Worker};
 use crate::bench::daemon::Daemon;
 use crate::bench::report::Header;
 use crate::module;
-use adjunct::card::wire::{self, Kind, Status};
 use adjunct_bench::Error;
 use adjunct_bench::accelerator::subject::Function;
 use adjunct_bench::crew::{Slice, ends_with_us, percentile};
 use adjunct_card::card::known_request;
+use adjunct_card_protocol::wire::{self, Kind, Status};
 use adjunct_tool::{Failure, output};
 use nix::unistd::{Gid, Uid, setresgid, setresuid};
 use rustix::buffer::spare_capacity;
@@ -218,7 +218,7 @@ pub fn flood(folder: &Path, connections: u16) -> Result<ExitCode, Failure> {
     let failed = |error: &dyn std::fmt::Display| Failure::new(format!("another user: {error}"));
     let (user, group) = (Uid::from_raw(USER), Gid::from_raw(USER));
     setresgid(group, group, group).and_then(|()| setresuid(user, user, user)).map_err(|error| failed(&error))?;
-    let address = SocketAddrUnix::new(folder.join(adjunct::card::SOCKET)).map_err(|error| failed(&error))?;
+    let address = SocketAddrUnix::new(folder.join(adjunct_card_protocol::SOCKET)).map_err(|error| failed(&error))?;
     let events = epoll::create(epoll::CreateFlags::CLOEXEC).map_err(|error| failed(&error))?;
     let connect = |place: u64| -> Option<OwnedFd> {
         let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;

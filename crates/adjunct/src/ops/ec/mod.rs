@@ -1,10 +1,9 @@
 //! Elliptic curves: ECDSA (FIPS 186-5), ECDH (SP 800-56A, 5.7.1.2) and key pairs, on the NIST curves and on Brainpool's.
 
-mod der;
 mod key;
 
 pub use adjunct_cpu::curve::{Curve, Form, Group, MAX_FIELD, MAX_POINT};
-pub use der::MAX_SIGNATURE;
+pub use adjunct_cpu::der::MAX_SIGNATURE;
 pub use key::Key;
 
 use super::Tally;

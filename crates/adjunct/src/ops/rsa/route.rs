@@ -1,15 +1,15 @@
 //! Where a private operation goes beside the CPU that its caller has: into a batch of this process, or to a card.
 
 use super::Part;
-use crate::adapter::card::{Operation, wire};
-use crate::adapter::lanes::rsa::{self as lanes, Prepared};
 use crate::catalogue::Outcome;
 use crate::error::Error;
 use crate::memory::{WriteOnce, zeros};
 use crate::slab::Entry;
 use adjunct_base::registry::{Adapter, Route};
+use adjunct_card_protocol::{Operation, wire};
 use adjunct_cpu::awslc::rsa as cpu;
 use adjunct_cpu::rsa_lanes;
+use adjunct_lanes::rsa::{self as lanes, Prepared};
 use zeroize::Zeroizing;
 
 /// A key as lanes and cards take it, and which of them does.

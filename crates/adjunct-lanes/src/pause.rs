@@ -7,9 +7,9 @@
 use super::jobs::{self, Ticket};
 use super::kind::Kind;
 use super::own::Own;
-use crate::catalogue::Outcome;
-use crate::memory::boxed;
-use crate::stack;
+use adjunct_base::catalogue::Outcome;
+use adjunct_base::memory::boxed;
+use adjunct_base::stack;
 use std::any::Any;
 use std::cell::Cell;
 use std::sync::OnceLock;

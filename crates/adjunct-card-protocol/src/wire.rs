@@ -13,7 +13,7 @@
 //! is with the key that this connection last brought for the place. A card may forget keys at any time, and then says so.
 #![forbid(unsafe_code)]
 
-use crate::catalogue::Queue;
+use adjunct_base::catalogue::Queue;
 
 const REQUEST: [u8; 4] = *b"ADJQ";
 const REPLY: [u8; 4] = *b"ADJR";

@@ -13,7 +13,7 @@
 //!
 //! Short operations are never shared ([`LONG`]): their 99th percentile would become worse.
 
-use crate::catalogue::Queue;
+use adjunct_base::catalogue::Queue;
 use adjunct_base::clock;
 use std::cell::Cell;
 use std::sync::OnceLock;
@@ -284,7 +284,7 @@ pub(super) fn time_outside_batches() -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::catalogue::LANES;
+    use adjunct_base::catalogue::LANES;
 
     /// One whose operation takes so many nanoseconds alone, and a batch, and handing over.
     fn measured(alone: u32, batch: u32, handing: u32) -> Function {

@@ -4,7 +4,7 @@
 pub const MAX_SIGNATURE: usize = 139;
 
 /// Encodes r and s, which stand one after the other and are as long as each other: the part of `out` that was written.
-pub(super) fn encode<'a>(pair: &[u8], out: &'a mut [u8; MAX_SIGNATURE]) -> &'a [u8] {
+pub fn encode<'a>(pair: &[u8], out: &'a mut [u8; MAX_SIGNATURE]) -> &'a [u8] {
     // A header of three bytes, of which a short signature needs two.
     let mut at = 3;
     for number in pair.chunks(pair.len() / 2) {
@@ -30,7 +30,7 @@ pub(super) fn encode<'a>(pair: &[u8], out: &'a mut [u8; MAX_SIGNATURE]) -> &'a [
 /// Takes the one DER encoding of a signature apart, as OpenSSL does: r and s, one after the other, fill the halves of `pair`. Where
 /// one of them is longer than that, both become 0, which is as little the r or s of any signature. `None` for what is no such
 /// encoding.
-pub(super) fn decode(der: &[u8], pair: &mut [u8]) -> Option<()> {
+pub fn decode(der: &[u8], pair: &mut [u8]) -> Option<()> {
     let mut rest = der;
     let mut body = element(&mut rest, 0x30).filter(|_| rest.is_empty())?;
     let numbers = [natural(&mut body)?, natural(&mut body)?];
@@ -109,7 +109,6 @@ mod tests {
     }
 
     /// What AWS-LC, which takes the DER of X.690 alone, makes of it.
-    #[allow(unsafe_code)]
     fn librarys(der: &[u8], length: usize) -> Option<Vec<u8>> {
         let mut pair = vec![0; 2 * length];
         let (r, s) = pair.split_at_mut(length);

@@ -8,10 +8,10 @@ use super::own::Own;
 use super::presence::{self, Entries};
 use super::work::{Done, Work};
 use super::{Engine, memory};
-use crate::catalogue::Outcome;
-use crate::catalogue::{LANES, Queue};
-use crate::counters::{self, Event};
+use adjunct_base::catalogue::Outcome;
+use adjunct_base::catalogue::{LANES, Queue};
 use adjunct_base::clock;
+use adjunct_base::counters::{self, Event};
 use std::cell::UnsafeCell;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release, SeqCst};
 use std::sync::atomic::{AtomicU8, AtomicU32, AtomicU64};
@@ -187,7 +187,7 @@ fn wake_bit(slot: usize) -> u32 {
 impl Board {
     /// An empty one for this process; `None` where the system cannot empty it in children.
     pub(super) fn map() -> Option<&'static Board> {
-        let place = crate::fork::memory_wiped_in_children(size_of::<Board>())?;
+        let place = adjunct_base::fork::memory_wiped_in_children(size_of::<Board>())?;
         // SAFETY: memory of that length, aligned to a page and never unmapped; zeros are a board, of atomic words and bytes that only hold
         // what was written there.
         Some(unsafe { &*place.cast::<Board>() })
@@ -204,7 +204,8 @@ impl Board {
         unsafe { slot.job.get().cast::<K::Job>().write(*job) };
         drop(job);
         slot.state.store(State::Waits as u8, Release);
-        let caller = Caller { gate, board: self, engine, work: Work::of::<K>(), generation: crate::fork::generation() };
+        let caller =
+            Caller { gate, board: self, engine, work: Work::of::<K>(), generation: adjunct_base::fork::generation() };
         match caller.wait_or_lead(own) {
             Ended::Done => {}
             // A child's board is empty, and what was given up is its leader's.
@@ -407,7 +408,7 @@ impl Caller<'_> {
         gate.turn.store(last as u32, Relaxed);
         let measured = self.work.function();
         let lanes = self.work.pays(count, self.engine.measures());
-        let still = || crate::fork::generation() == self.generation;
+        let still = || adjunct_base::fork::generation() == self.generation;
         // SAFETY: these slots are taken, by this thread, and their jobs of this kind.
         let (done, time) = function::timed(|| unsafe { self.work.run(&jobs[..count], lanes, &still) });
         if !still() {

@@ -10,7 +10,7 @@
 //! as the trial; so trials cost less than the noise.
 
 use super::{Measured, Page};
-use crate::adapter::card::wire::Kind;
+use crate::wire::Kind;
 use adjunct_kernels::floats::in_default_mode;
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;

@@ -3,8 +3,8 @@
 use super::function::{self, Function};
 use super::kind::Kind;
 use super::own::{wipe, zero};
-use crate::catalogue::Outcome;
-use crate::catalogue::{LANES, Queue};
+use adjunct_base::catalogue::Outcome;
+use adjunct_base::catalogue::{LANES, Queue};
 use std::marker::PhantomData;
 use std::mem::MaybeUninit;
 use std::panic::{AssertUnwindSafe, catch_unwind};

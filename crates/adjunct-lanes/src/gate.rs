@@ -37,7 +37,7 @@
 //!
 //! The tests at the end go through all interleavings of a few threads, with these functions.
 
-use crate::catalogue::LANES;
+use adjunct_base::catalogue::LANES;
 
 /// Slots of a gate.
 pub(super) const SLOTS: usize = 40;

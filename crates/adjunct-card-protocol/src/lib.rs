@@ -19,15 +19,14 @@ mod connection;
 pub mod crowd;
 mod deadline;
 pub mod wire;
-pub mod work;
 
-use crate::catalogue::{Queue, Refusal};
-use crate::counters::{self, Event};
-use crate::environment::secure_env;
-use crate::fork;
-use crate::sandbox;
-use crate::slab::Number;
+use adjunct_base::catalogue::{Queue, Refusal};
+use adjunct_base::counters::{self, Event};
+use adjunct_base::environment::secure_env;
+use adjunct_base::fork;
 use adjunct_base::registry::{self, Adapter};
+use adjunct_base::sandbox;
+use adjunct_base::slab::Number;
 use connection::{Refused, Wanted};
 use crowd::Page;
 use rustix::net::SocketAddrUnix;
@@ -96,7 +95,7 @@ static LATE: AtomicU64 = AtomicU64::new(0);
 
 /// Finds the page of the daemon: the only system calls of a process that never asks a card. Where a filter of system calls is in force or to
 /// be expected, only if that is asked for.
-pub(crate) fn prime() {
+pub fn prime() {
     CLIENT.get_or_init(Client::find);
 }
 

@@ -4,11 +4,11 @@
 #![allow(unsafe_code)]
 
 use super::{Alone, Asked, Kind, ask, available, own};
-use crate::catalogue::Outcome;
-use crate::catalogue::{LANES, Queue};
-use crate::error::Error;
-use crate::slab::{Entry, Number, Slab};
+use adjunct_base::catalogue::Outcome;
+use adjunct_base::catalogue::{LANES, Queue};
+use adjunct_base::error::Error;
 use adjunct_base::registry::{self, Adapter};
+use adjunct_base::slab::{Entry, Number, Slab};
 use adjunct_cpu::awslc::rsa::{Key, Part};
 use adjunct_cpu::{self as cpu, RsaLanes};
 use adjunct_kernels::opaque_debug;
@@ -208,7 +208,7 @@ const BREAK_EVEN_OF_FOUR: usize = 3;
 #[cfg(target_arch = "x86_64")]
 mod lanes {
     use super::*;
-    use crate::memory::{Kept, room};
+    use adjunct_base::memory::{Kept, room};
     use adjunct_cpu::forms::{Form, Forms};
     use adjunct_kernels::rsa::{self as kernel, PrivateJob, PrivateKey, Scratch, avx_ifma, fma};
     use std::mem::MaybeUninit;
@@ -452,7 +452,7 @@ mod tests {
 
     #[test]
     fn lanes_give_what_the_scalar_path_gives() {
-        if crate::adapter::lanes::tests::for_rsa() {
+        if crate::tests::for_rsa() {
             let keys = |bits, count| -> Vec<_> { (0..count).map(|_| Ready::generate(bits)).collect() };
             both::<Rsa2048>(&keys(2048, 3));
             both::<Rsa3072>(&keys(3072, 2));
@@ -474,7 +474,7 @@ mod tests {
 
     #[test]
     fn a_wrong_key_leaves_the_others_alone_and_is_kept_out() {
-        if crate::adapter::lanes::tests::for_rsa() {
+        if crate::tests::for_rsa() {
             let good = Ready::generate(2048);
             // OpenSSL takes a key with a wrong dp, and signs by d.
             let wrong = Ready::new(changed(&good.key, |crt| *crt[2].last_mut().unwrap() ^= 2));

@@ -16,8 +16,8 @@
 use super::Client;
 use super::crowd::{self, Side};
 use super::wire::{self, Kind, MAX_REPLY, Request, Status, reply};
-use crate::fork;
-use crate::slab::Number;
+use adjunct_base::fork;
+use adjunct_base::slab::Number;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fd::{AsRawFd, BorrowedFd, FromRawFd, IntoRawFd, OwnedFd, RawFd};
 use rustix::io::Errno;

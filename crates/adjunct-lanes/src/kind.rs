@@ -1,14 +1,14 @@
 //! What can be run in lanes: the queues, and the trait that ties one to its scalar and its lane path.
 
-use crate::catalogue::Outcome;
-use crate::catalogue::{LANES, Queue};
+use adjunct_base::catalogue::Outcome;
+use adjunct_base::catalogue::{LANES, Queue};
 
 /// The largest job, in bytes.
 pub(super) const MAX_JOB: usize = 2048;
 
 /// A public-key operation that can be done one at a time or in lanes.
 ///
-/// A job is the request and its reply as plain data: numbers and bytes by value, a key by its number ([`crate::slab`]). It lies in
+/// A job is the request and its reply as plain data: numbers and bytes by value, a key by its number ([`adjunct_base::slab`]). It lies in
 /// memory of the engine while it waits, is copied and wiped there without its type being known, and whoever leads does it. A number
 /// whose key is gone is a failure, as any other that the reply's fields tell. Neither path keeps locks, blocks, or calls
 /// back into the engine, and neither ends the process where memory runs out: the jobs of others are among those it does.

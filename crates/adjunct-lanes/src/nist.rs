@@ -1,10 +1,10 @@
 //! ECDSA signatures, ECDH and key generation on the NIST curves as kinds of the engine.
 
 use super::{Asked, Kind, ask};
-use crate::catalogue::Outcome;
-use crate::catalogue::Queue;
-use crate::error::Error;
-use crate::slab::Number;
+use adjunct_base::catalogue::Outcome;
+use adjunct_base::catalogue::Queue;
+use adjunct_base::error::Error;
+use adjunct_base::slab::Number;
 use adjunct_cpu::awslc::ec::Key;
 use adjunct_cpu::curve::{Curve, MAX_FIELD, MAX_POINT};
 #[cfg(target_arch = "x86_64")]
@@ -190,7 +190,7 @@ impl<C: Lanes> Kind for Keygen<C> {
 #[cfg(target_arch = "x86_64")]
 mod kernel {
     use super::*;
-    use crate::catalogue::LANES;
+    use adjunct_base::catalogue::LANES;
     use adjunct_cpu::awslc::random;
     use adjunct_cpu::nonce::{ADDED, Nonces, reduced, truncate};
     use adjunct_cpu::secret::Secret;
@@ -394,7 +394,7 @@ fn leftmost(digest: &[u8]) -> ([u8; MAX_FIELD], usize) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::catalogue::LANES;
+    use adjunct_base::catalogue::LANES;
     use adjunct_cpu::curve::Form;
 
     fn keys<C: Lanes>(count: usize) -> Vec<Key> {
@@ -414,7 +414,7 @@ mod tests {
     }
 
     fn both_paths<C: Lanes>() {
-        if !crate::adapter::lanes::tests::here() {
+        if !crate::tests::here() {
             return;
         }
         let length = C::CURVE.field_len();
@@ -482,7 +482,7 @@ mod tests {
         for (key, peer) in [(&public, &public), (&whole, &private)] {
             assert!(shared_secret(Curve::P256, key, peer, &mut [0; MAX_FIELD]).is_err());
         }
-        if crate::adapter::lanes::tests::here() {
+        if crate::tests::here() {
             let job = |key: &Key| sign_job(key, leftmost(&[1; 32]));
             assert_eq!(Sign::<P256>::lanes(&mut [job(&whole), job(&public), job(&private)]), Some(0b101));
             let job = derive_job;

@@ -1,15 +1,15 @@
 //! What a card does with requests: keys made of what the wire brings, and batches of one kind.
 
-use super::wire::{E, Kind};
-use crate::adapter::lanes;
-use crate::adapter::lanes::rsa::{Prepared, Private};
 use crate::catalogue::LANES;
 use crate::catalogue::Outcome;
 use crate::error::Error;
 use crate::slab::Entry;
 use adjunct_base::registry::{self, Adapter};
+use adjunct_card_protocol::wire::{E, Kind};
 use adjunct_cpu as cpu;
 use adjunct_cpu::awslc::rsa::{Crt, Key as CpuKey, Numbers};
+use adjunct_lanes as lanes;
+use adjunct_lanes::rsa::{Prepared, Private};
 use zeroize::Zeroizing;
 
 /// A key that requests came with, prepared. Wiped when its last owner is dropped.

@@ -104,7 +104,7 @@ pub struct Page {
 }
 
 /// The most jobs that a batch ever has.
-const MOST: u64 = crate::catalogue::LANES as u64;
+const MOST: u64 = adjunct_base::catalogue::LANES as u64;
 
 /// Milliseconds of a clock that all programs of the machine share.
 pub fn now() -> u64 {

@@ -6,9 +6,9 @@
 
 use super::{Asked, Kind, ask};
 #[cfg(any(test, target_arch = "x86_64"))]
-use crate::catalogue::LANES;
-use crate::catalogue::Outcome;
-use crate::catalogue::Queue;
+use adjunct_base::catalogue::LANES;
+use adjunct_base::catalogue::Outcome;
+use adjunct_base::catalogue::Queue;
 use adjunct_cpu::awslc::ecx::{self, KEY, SIGNATURE};
 #[cfg(target_arch = "x86_64")]
 use adjunct_kernels::curve25519 as kernel;
@@ -272,7 +272,7 @@ mod tests {
 
     /// Both paths of a kind, for every number of jobs.
     fn both<K: Kind>(job: impl Fn(usize) -> K::Job, same: impl Fn(&K::Job, &K::Job) -> bool) {
-        if !crate::adapter::lanes::tests::here() {
+        if !crate::tests::here() {
             return;
         }
         for count in 1..=LANES {

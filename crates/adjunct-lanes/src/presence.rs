@@ -10,7 +10,7 @@
 use super::function::{self, Function};
 use super::work::Work;
 use super::{Engine, memory};
-use crate::thread::Key;
+use adjunct_base::thread::Key;
 use adjunct_kernels::floats::in_default_mode;
 use std::cell::Cell;
 use std::ffi::c_void;
@@ -201,7 +201,7 @@ impl Me {
     /// This thread's entry; `None` where all are taken.
     #[inline]
     fn entry<'a>(&self, entries: &'a Entries) -> Option<&'a Presence> {
-        if self.generation.get() != crate::fork::generation() {
+        if self.generation.get() != adjunct_base::fork::generation() {
             self.take_entry(entries);
         }
         entries.all.get(usize::from(self.entry.get()).wrapping_sub(1))
@@ -209,7 +209,7 @@ impl Me {
 
     #[cold]
     fn take_entry(&self, entries: &Entries) {
-        self.generation.set(crate::fork::generation());
+        self.generation.set(adjunct_base::fork::generation());
         self.entry.set(0);
         for (at, entry) in entries.all.iter().enumerate() {
             // Of the first entry no look before: in a child that would be one more fault of its page.

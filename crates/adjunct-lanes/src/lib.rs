@@ -36,12 +36,12 @@ pub use jobs::Ticket;
 pub use kind::Kind;
 pub use own::Own;
 
-use crate::catalogue::Queue;
-use crate::config::{self, Accelerator};
-use crate::counters::{self, Event};
-use crate::{diag, sandbox};
 use adjunct_base::catalogue::Outcome;
+use adjunct_base::catalogue::Queue;
+use adjunct_base::config::{self, Accelerator};
+use adjunct_base::counters::{self, Event};
 use adjunct_base::registry::{self, Adapter};
+use adjunct_base::{diag, sandbox};
 use adjunct_cpu as cpu;
 use board::{Board, Result};
 use memory::Quiet;
@@ -105,15 +105,15 @@ fn is(asked: Accelerator) -> bool {
 }
 
 /// Takes `ADJUNCT_ACCELERATOR` into account.
-pub(crate) fn from_environment() {
-    if let Some(value) = crate::environment::secure_env("ADJUNCT_ACCELERATOR") {
+pub fn from_environment() {
+    if let Some(value) = adjunct_base::environment::secure_env("ADJUNCT_ACCELERATOR") {
         configure("ADJUNCT_ACCELERATOR", &value);
     }
 }
 
 /// Maps the engine's memory where there are lanes; the only system calls of a process that never has two requests at a time.
 /// Not where a filter of system calls is in force or to be expected: it may kill for those of a batch, though the program has threads.
-pub(crate) fn prime() {
+pub fn prime() {
     from_environment();
     if on() {
         start();
@@ -170,11 +170,6 @@ pub fn start_with(cpus: usize) {
 /// Jobs that wait to be taken: of all threads that sleep for theirs, and those that this one has put down.
 pub fn waiting() -> usize {
     running().map_or(0, |engine| engine.board.waiting() + jobs::waiting())
-}
-
-/// Has every operation from now on done alone, for good.
-pub fn switch_off() {
-    raise(Accelerator::Off);
 }
 
 #[inline]

@@ -84,7 +84,7 @@ impl<'a> InOut<'a> {
         self.split_at(at)
     }
 
-    /// As many whole blocks of `block` bytes as there are, and the rest.
+    /// Splits into the whole blocks of `block` bytes and the remainder.
     #[inline]
     pub fn split_whole(self, block: usize) -> (InOut<'a>, InOut<'a>) {
         let whole = self.len - self.len % block;

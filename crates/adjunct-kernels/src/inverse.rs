@@ -43,7 +43,7 @@ pub fn invert(a: &[u8], m: &[u8], out: &mut [u8]) -> bool {
     if limbs <= USUAL { of::<USUAL>(a, m, limbs, out) } else { of::<MOST>(a, m, limbs, out) }
 }
 
-/// As [`invert`], of numbers that have been checked and whose leading zeros are cut off, in `limbs` limbs, which are at most `N`.
+/// Inverts `a` modulo `m` in `limbs` limbs, at most `N`: numbers that [`invert`] has checked, without leading zeros.
 #[inline(never)]
 fn of<const N: usize>(a: &[u8], m: &[u8], limbs: usize, out: &mut [u8]) -> bool {
     let mut numbers = [[0; N]; 5];

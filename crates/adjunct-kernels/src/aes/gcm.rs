@@ -148,7 +148,7 @@ impl<'t, W: Width> Hasher<'t, W> {
         }
     }
 
-    /// Of a group: what its middle products have too much of is taken away.
+    /// Ends a group: takes the low and the high product out of the sum of the middle products (Karatsuba), and reduces.
     #[inline(always)]
     fn group_done(mut self) -> __m128i {
         self.sum.middle = self.sum.middle.xor3(self.sum.low, self.sum.high);

@@ -7,7 +7,7 @@ use std::arch::asm;
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Processor;
 
-/// As many doublewords as hold the facilities looked at here.
+/// Number of doublewords that hold the facilities looked at here.
 const FACILITIES: usize = 4;
 
 /// The list of installed facilities (STORE FACILITY LIST EXTENDED, which is older than any machine Rust's code runs on).

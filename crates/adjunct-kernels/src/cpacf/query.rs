@@ -60,7 +60,7 @@ pub struct Query([u8; 16]);
 const _: () = assert!(size_of::<Query>() == 16);
 
 impl Query {
-    /// Of functions with these codes.
+    /// The answer that has exactly the functions with these codes.
     pub const fn of(codes: &[u8]) -> Query {
         let (mut query, mut i) = (Query([0; 16]), 0);
         while i < codes.len() {

@@ -246,8 +246,8 @@ pub(super) fn multiply_base(scalar: &[Vector; 4]) -> Point {
     point
 }
 
-/// As [`multiply_base`] for one `scalar`, the same in all lanes, which share the work and all end with the product: a lane sums the
-/// digits of every eighth place, and three additions sum the lanes.
+/// Multiplies the base by one `scalar`, which all lanes have; the lanes share the work and all end with the product: a lane sums the digits of every
+/// eighth place, and three additions sum the lanes.
 #[inline(never)]
 #[target_feature(enable = "avx512f,avx512ifma")]
 pub(super) fn multiply_base_shared(scalar: &[Vector; 4]) -> Point {

@@ -48,7 +48,7 @@ const fn element(w: [u64; 4]) -> Element {
     ]
 }
 
-/// The one representative below the prime, in limbs of 52 bits.
+/// Limbs of 52 bits of the representative below the prime.
 const fn limbs(a: Element) -> [u64; LIMBS] {
     // Carried twice, the number is below 2^255 + 19; adding 19 tells whether it reaches the prime.
     let a = carry(wide(carry(wide(a))));

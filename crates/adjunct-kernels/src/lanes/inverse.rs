@@ -179,8 +179,8 @@ fn follow<const N: usize>(row: &Row, d: &Number<N>, e: &Number<N>, m: &Number<N>
     out
 }
 
-/// As [`invert`] of what is the same in all lanes: for one number, general registers take less than a third of the time of vectors. Of
-/// several numbers, each with a modulus of its own, as the steps of one wait for each other.
+/// Inverts numbers that are the same in all lanes, each with a modulus of its own, in general registers: for one number that takes less than a third
+/// of the time of vectors. Several numbers are interleaved, because each step of one waits for the step before.
 #[inline(never)]
 #[target_feature(enable = "avx512f,avx512ifma")]
 pub fn invert_same<const K: usize, const N: usize>(
@@ -250,7 +250,7 @@ impl<const N: usize> One<'_, N> {
     }
 }
 
-/// As [`steps`], of each number; the matrices by their rows.
+/// The division steps of [`steps`] for each number; the matrices by their rows.
 #[inline]
 fn steps_of_each<const K: usize, const N: usize>(all: &mut [One<'_, N>; K]) -> [[[i64; 2]; 2]; K] {
     let mut zeta = all.each_ref().map(|one| one.zeta);
@@ -259,7 +259,7 @@ fn steps_of_each<const K: usize, const N: usize>(all: &mut [One<'_, N>; K]) -> [
     rows
 }
 
-/// As [`steps`], of the lowest limbs of f and g of several numbers; the matrices by their rows.
+/// The division steps of [`steps`] on the lowest limbs of f and g of several numbers; the matrices by their rows.
 #[inline]
 fn steps_of_words<const K: usize>(zeta: &mut [i64; K], words: [[i64; 2]; K]) -> [[[i64; 2]; 2]; K] {
     const { assert!(2 * PACKED + LAST == STEPS as u32) };
@@ -321,7 +321,7 @@ fn packed_steps<const COUNT: u32, const K: usize>(zeta: &mut [i64; K], words: &[
     })
 }
 
-/// As [`shrink`], of one number, whose highest limb has the sign.
+/// Applies a matrix's row to f and g as [`shrink`] does, of one number, whose highest limb has the sign.
 #[inline]
 fn shrink_one<const N: usize>([u, v]: [i64; 2], f: &[i64; N], g: &[i64; N]) -> [i64; N] {
     let (mut out, mut over) = ([0; N], 0i128);
@@ -338,7 +338,7 @@ fn shrink_one<const N: usize>([u, v]: [i64; 2], f: &[i64; N], g: &[i64; N]) -> [
     out
 }
 
-/// As [`follow`], of one number.
+/// Applies a matrix's row to d and e modulo m as [`follow`] does, of one number.
 #[inline]
 fn follow_one<const N: usize>([u, v]: [i64; 2], d: &[i64; N], e: &[i64; N], m: &[u64; N], k0: u64) -> [i64; N] {
     let column = |i: usize| i128::from(u) * i128::from(d[i]) + i128::from(v) * i128::from(e[i]);

@@ -91,7 +91,7 @@ pub fn carry<const N: usize>(a: &mut Number<N>) {
     a[N - 1] = _mm512_add_epi64(a[N - 1], over);
 }
 
-/// As [`carry`], for limbs that are signed (after a subtraction).
+/// Carries limbs that are signed (after a subtraction), as [`carry`] does those that are not.
 #[inline]
 #[target_feature(enable = "avx512f,avx512ifma")]
 pub fn carry_signed<const N: usize>(a: &mut Number<N>) {

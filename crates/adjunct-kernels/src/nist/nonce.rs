@@ -137,7 +137,7 @@ fn message<C: Nonced<N>, const N: usize>(jobs: &[NonceJob], present: u8, v: &Wor
     blocks
 }
 
-/// That of one job, padded, as words.
+/// The message of one job of HMAC-DRBG, padded, as words.
 // Not inlined, where these loops would be turned into gathers.
 #[inline(never)]
 fn message_words(job: &NonceJob, v: &[u64], byte: u8) -> [[u64; 8]; 4] {

@@ -26,7 +26,7 @@ pub struct Point<const N: usize> {
     pub z: Number<N>,
 }
 
-/// As [`Point`], with Z = 1.
+/// Points of eight lanes with Z = 1; coordinates as in [`Point`].
 #[derive(Clone, Copy)]
 pub struct Affine<const N: usize> {
     pub x: Number<N>,

@@ -38,7 +38,7 @@ fn load<'a, const N: usize>(out: &mut Number<N>, jobs: usize, number: impl Fn(us
     }
 }
 
-/// As [`load`], of a modulus.
+/// Loads the moduli of a batch with their constants into lanes; idle lanes repeat the first.
 #[target_feature(enable = "avx512f,avx512ifma")]
 fn load_modulus<'a, const N: usize>(
     out: &mut Modulus<N>,

@@ -35,7 +35,7 @@ impl<const V: usize> Digits<V> {
         one
     };
 
-    /// Of limbs of the same size.
+    /// Converts limbs of 52 bits, as many as there are digits.
     #[inline]
     pub(super) fn of_limbs(limbs: &[u64]) -> Digits<V> {
         let mut out = Digits::ZERO;
@@ -43,7 +43,7 @@ impl<const V: usize> Digits<V> {
         out
     }
 
-    /// Of a big-endian number of D digits.
+    /// Converts a big-endian number of D digits.
     pub(super) fn of_bytes<const D: usize>(bytes: &[u8]) -> Digits<V> {
         let mut limbs = limbs_from_be::<D>(bytes);
         let out = Digits::of_limbs(&limbs);
@@ -160,14 +160,14 @@ pub(super) struct Modulus<const V: usize> {
 }
 
 impl<const V: usize> Modulus<V> {
-    /// Of an odd number.
+    /// Makes the constants of an odd modulus.
     pub(super) fn new<const D: usize>(m: &[u64; D]) -> Modulus<V> {
         let (multiple, inverse) = (plain::fold(m), montgomery::k0(m[0]));
         Modulus { m: Digits::of_limbs(m), multiple: Digits::of_limbs(&multiple), inverse }
     }
 }
 
-/// Of each pair a * b / R modulo its modulus, below 2m + a b / R, for factors below R. D is the number of digits.
+/// Montgomery products, pair by pair: a * b / R modulo the pair's modulus, below 2m + a b / R for factors below R. D is the number of digits.
 #[inline]
 #[target_feature(enable = "avx512f,avx512ifma")]
 pub(super) fn products<const K: usize, const D: usize, const V: usize>(

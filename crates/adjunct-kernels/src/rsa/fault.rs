@@ -56,7 +56,7 @@ pub(super) fn strike<const N: usize, const W: usize>(result: &mut [crate::lanes:
 #[inline(always)]
 pub(super) fn strike<const N: usize, const W: usize>(_: &mut [[Vector; N]; W]) {}
 
-/// As [`strike`], in four lanes of doubles.
+/// Makes a result wrong where a test wants a fault, in four lanes of doubles.
 #[cfg(any(test, feature = "fault"))]
 #[target_feature(enable = "avx2,fma")]
 pub(super) fn strike_four<const D: usize, const W: usize>(result: &mut [[std::arch::x86_64::__m256d; D]; W]) {
@@ -73,7 +73,7 @@ pub(super) fn strike_four<const D: usize, const W: usize>(result: &mut [[std::ar
 #[inline(always)]
 pub(super) fn strike_four<const D: usize, const W: usize>(_: &mut [[std::arch::x86_64::__m256d; D]; W]) {}
 
-/// As [`strike`], in four lanes of limbs.
+/// Makes a result wrong where a test wants a fault, in four lanes of limbs.
 #[cfg(any(test, feature = "fault"))]
 pub(super) fn strike_four_limbs<const N: usize, const W: usize>(result: &mut [[std::arch::x86_64::__m256i; N]; W]) {
     let lanes = due();

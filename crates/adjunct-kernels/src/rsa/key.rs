@@ -8,7 +8,7 @@ use zeroize::{Zeroize, ZeroizeOnDrop};
 #[derive(Clone, Zeroize)]
 pub(super) struct Constants<const N: usize> {
     pub m: [u64; N],
-    /// As [`super::modular::Modulus::fold`].
+    /// The constant of [`super::modular::Modulus::fold`], for one number.
     pub fold: [u64; N],
     /// R^2 modulo m.
     pub r2: [u64; N],

@@ -100,8 +100,8 @@ pub fn private<const P: usize, const M: usize>(
     batch::private(jobs, scratch, true)
 }
 
-/// As [`private`], but no result is checked: each job with buffers of the right length has its bit. For those whose results are checked
-/// by whoever asked for them, as a result made wrong by a fault may give the key away.
+/// Does private operations without a check of the results: each job with buffers of the right length has its bit. For callers that check each result
+/// themselves, as a result made wrong by a fault may give the key away.
 ///
 /// # Panics
 /// With no job or more than eight.

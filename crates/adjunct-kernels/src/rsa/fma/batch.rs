@@ -129,7 +129,7 @@ fn load<'a, const D: usize>(out: &mut Number<D>, number: impl Fn(usize) -> &'a [
     (0..LANES).for_each(|lane| set_lane(out, lane, number(lane)));
 }
 
-/// As [`load`], of a modulus.
+/// Loads the moduli of a batch with their constants into lanes.
 #[target_feature(enable = "avx2,fma")]
 fn load_modulus<'a, const D: usize>(
     out: &mut Modulus<D>,

@@ -69,7 +69,7 @@ static OF_1_0: Streams = Streams {
     chain_of_three: assembly::chain_of_three_1_0,
 };
 
-/// Those for numbers of so many digits.
+/// Streams for numbers of `digits` digits.
 pub const fn streams(digits: usize) -> &'static Streams {
     match (digits % 4, digits % 3) {
         (2, 1) => &OF_2_1,

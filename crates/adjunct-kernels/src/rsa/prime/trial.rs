@@ -25,7 +25,7 @@ fn is_zero(word: u64) -> u64 {
 }
 
 impl<const P: usize> Trial<P> {
-    /// Of a candidate, with R = 2^`power`.
+    /// Begins the trial of a candidate, with R = 2^`power`.
     pub fn new(candidate: &[u64; P], power: usize) -> Trial<P> {
         let one = plain::power_of_two(power, candidate, modulus_bits(P));
         Trial { m: *candidate, one, minus: plain::subtract(candidate, &one).0, passed: 0 }

@@ -174,9 +174,9 @@ pub fn engine(value: &str) -> (u32, Vec<Error>) {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 #[repr(u8)]
 pub enum Accelerator {
-    /// Those of asynchronous jobs, and those of several threads where that was measured to be faster. The default.
+    /// Operations of asynchronous jobs, and those of several threads where that was measured to be faster. The default.
     On = 0,
-    /// Those of asynchronous jobs, and all that several threads ask for at the same time, measured or not.
+    /// Operations of asynchronous jobs, and all that several threads ask for at the same time, measured or not.
     Always = 1,
     /// None: each operation is done alone.
     Off = 2,

@@ -24,8 +24,8 @@ pub fn standard_error() -> Option<StandardError> {
     (!socket).then_some(StandardError { device: stat.st_dev as u64, inode: stat.st_ino as u64 })
 }
 
-/// As [`warn`], at any later time: nothing is written where descriptor 2 is another file than it `was` when the module was loaded, for a
-/// program that has closed it may have opened one of its own there.
+/// Warns at a time after the module's load: writes nothing where descriptor 2 is another file than it `was` at the load, for a program that has
+/// closed it may have opened a file of its own there.
 pub fn warn_later(was: Option<StandardError>, message: &str) {
     if was.is_none() || standard_error() != was {
         return;

@@ -202,7 +202,7 @@ mod tests {
         (path, move || open(&name, OFlags::RDWR | OFlags::CREATE | OFlags::CLOEXEC, Mode::RUSR | Mode::WUSR).unwrap())
     }
 
-    /// As two copies of the module do it, which know nothing of each other.
+    /// One process holds a file's lock once, though two copies of the module in it know nothing of each other.
     #[test]
     fn one_process_has_it_once() {
         let (path, open) = file();

@@ -38,7 +38,7 @@ pub fn room<T>() -> Result<Box<MaybeUninit<T>>, Error> {
     }
 }
 
-/// So many zeros, wiped when dropped.
+/// Allocates `length` zeros, wiped when dropped.
 ///
 /// # Errors
 /// [`Error::Memory`].

@@ -81,7 +81,7 @@ struct Place<T> {
     word: AtomicU64,
     /// In a list: the number of the next, plus 1.
     next: AtomicU32,
-    /// Its own number and its slab, from its first use on: so an owner is one pointer.
+    /// The place's own number and its slab, set at its first use: one pointer to the place is enough to own it.
     number: AtomicU32,
     slab: AtomicPtr<Slab<T>>,
     value: UnsafeCell<MaybeUninit<T>>,

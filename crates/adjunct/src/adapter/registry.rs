@@ -77,8 +77,7 @@ impl Route {
         Route(AtomicU64::new(0))
     }
 
-    /// The one of `takes`, the adapter that takes the key where there is one, if it is online; else the CPU. Threads that ask at the
-    /// same time find the same.
+    /// Finds the adapter for a key: the one that `takes` gives, if it is online, else the CPU. Threads that ask at the same time find the same one.
     #[inline]
     pub fn find(&self, takes: impl FnOnce() -> Option<Adapter>) -> Adapter {
         self.find_in(STATE.0.load(Relaxed), takes)

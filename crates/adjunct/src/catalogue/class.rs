@@ -103,7 +103,7 @@ impl Class {
         CLASSES.iter().find(|class| class.name == name)
     }
 
-    /// Those of this architecture.
+    /// The classes of this architecture.
     pub fn here() -> impl Iterator<Item = &'static Class> {
         CLASSES.iter().filter(|class| Some(class.arch) == HERE)
     }

@@ -18,10 +18,10 @@ pub(super) const REASONS: usize = Reason::ALL.len();
 /// Where the fallbacks stand in a block, where the accelerator's queues, and where it ends.
 const FALLBACKS: usize = Row::COUNT * CELLS;
 const QUEUES: usize = FALLBACKS + Function::ALL.len() * REASONS * FALLBACK;
-/// Of a fallback: calls, then bytes, on one line, since whoever counts the one counts the other.
+/// Words of a fallback: calls, then bytes, on one line, since whoever counts the one counts the other.
 const FALLBACK: usize = 2;
-/// Of a queue: batches by lanes filled, operations in lanes, operations alone, lanes that went wrong, operations on cards, and those that a
-/// card was asked for and did not do, by the reason.
+/// Words of a queue: batches by lanes filled, operations in lanes, operations alone, lanes that went wrong, operations on cards, and refusals of
+/// cards by reason.
 const QUEUE: usize = REFUSALS + Refusal::ALL.len();
 const REFUSALS: usize = LANES + 4;
 pub(super) const WORDS: usize = QUEUES + Queue::ALL.len() * QUEUE;

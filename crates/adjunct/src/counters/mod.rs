@@ -130,8 +130,8 @@ pub fn attribute() {
     }
 }
 
-/// Like [`attribute`], and looks the user up each time: for contexts that are rare beside what they cost (public-key
-/// operations).
+/// Attributes this thread's operations to the effective user, as [`attribute`] does, but looks the user up each time: for contexts that are rare
+/// beside what they cost (public-key operations).
 pub fn attribute_now() {
     if counting() && process::looks() {
         thread::with(process::attribute_now);
@@ -243,7 +243,7 @@ pub fn remarks(uid: u32) -> Vec<Error> {
     reader::remarks(settings::prefix(), uid)
 }
 
-/// Of those, the segments in the way of the programs of `uid`: what does not depend on the process that asks, which may run under a filter
+/// Segments in the way of the programs of `uid`: the part of [`remarks`] that does not depend on the process that asks, which may run under a filter
 /// of system calls itself, as a service does.
 ///
 /// # Errors
@@ -313,12 +313,12 @@ impl Apart {
         Apart { prefix: settings::prefix_of(word) }
     }
 
-    /// As [`key`].
+    /// The key of the shared memory segment with the counters of `uid` ([`key()`]), under this word.
     pub fn key(&self, uid: u32) -> i32 {
         reader::key(self.prefix, uid)
     }
 
-    /// As [`users`].
+    /// The users who have counters under this word, by uid in ascending order ([`users()`]).
     ///
     /// # Errors
     /// As [`users`].
@@ -326,7 +326,7 @@ impl Apart {
         reader::users(self.prefix)
     }
 
-    /// As [`read`].
+    /// What `uid` has counted under this word since the last reset; `None` where the user has no counters ([`read()`]).
     ///
     /// # Errors
     /// As [`read`].
@@ -334,7 +334,7 @@ impl Apart {
         reader::read(self.prefix, uid)
     }
 
-    /// As [`delete`].
+    /// Removes the counters of `uid` under this word; processes that have them mapped go on, uncounted ([`delete()`]).
     ///
     /// # Errors
     /// As [`delete`].

@@ -45,7 +45,7 @@ const OPEN: u32 = 2;
 /// The segment of the user the module was loaded as.
 static OWN: Kept<Segment> = Kept::none();
 static BORN: AtomicU32 = AtomicU32::new(0);
-/// That of switched users: where there is none, all is counted for the user the module was loaded as.
+/// The segment of switched users: where there is none, all is counted for the user the module was loaded as.
 static SWITCHED: Kept<Switched> = Kept::none();
 /// Whether the effective user is looked up.
 static LOOKS: AtomicBool = AtomicBool::new(false);

@@ -169,7 +169,7 @@ impl Snapshot {
         self.zip(other, u64::saturating_add)
     }
 
-    /// Of each number of this and the same of `other` what `both` makes of them.
+    /// Combines each number of `self` with the same number of `other` by `both`.
     fn zip(&self, other: &Snapshot, both: fn(u64, u64) -> u64) -> Snapshot {
         Snapshot {
             uid: self.uid,

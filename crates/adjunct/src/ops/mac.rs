@@ -158,12 +158,12 @@ impl HmacMessage {
         self.message.count();
     }
 
-    /// As [`Hmac::save`].
+    /// Saves the state of the message ([`Hmac::save`]).
     pub fn save<'a>(&self, out: &'a mut [u8; MAX_SAVED]) -> &'a [u8] {
         saved(self.message, out, |out| self.state.save(out).len())
     }
 
-    /// As [`Hmac::restore`].
+    /// Restores a saved state of a message ([`Hmac::restore`]).
     ///
     /// # Errors
     /// [`Error::Length`] where it is not of this digest.
@@ -222,7 +222,7 @@ impl Cmac {
         Ok(cmac)
     }
 
-    /// As [`Cmac::new`], in memory of its own, where the key is set: whatever is moved leaves a copy behind.
+    /// Keys a CMAC in memory of its own, where the key is set: a value that is moved leaves a copy of the key behind.
     ///
     /// # Errors
     /// As for [`Cmac::new`]; [`Error::Memory`].

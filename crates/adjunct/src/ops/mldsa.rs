@@ -29,7 +29,7 @@ opaque_debug!(Key);
 pub struct Form<'a> {
     /// The context.
     pub context: &'a [u8],
-    /// Of a message's digest: the DER of the digest's object identifier. `None` of a message as it is.
+    /// For a message's digest: the DER of the digest's object identifier. `None` for the message itself.
     pub digest: Option<&'a [u8]>,
 }
 

@@ -58,7 +58,7 @@ struct Measured {
     alone: AtomicU64,
     batch: AtomicU64,
     handing: AtomicU64,
-    /// Of cards' work since it was last judged: jobs, and the time of workers that they took.
+    /// Jobs that cards did since this was last judged, and the workers' time that they took.
     jobs: AtomicU64,
     busy: AtomicU64,
     /// What each took when it was last judged, handing over included.

@@ -54,7 +54,7 @@ const TOO_MANY: u64 = 1000;
 /// come there.
 const MANY: u32 = 8;
 
-/// Those that this process has done, up to [`MANY`], and the generation of the process that they are of.
+/// Private operations that this process has done, up to [`MANY`], with the generation of the process.
 static DONE: AtomicU32 = AtomicU32::new(0);
 static OF: AtomicU32 = AtomicU32::new(0);
 

@@ -21,7 +21,7 @@ pub struct Key(Kind, Entry<Prepared>);
 pub struct Job {
     /// The key.
     pub key: Key,
-    /// As long as [`Kind::size`] says.
+    /// Input, then result: [`Kind::size`] bytes.
     pub block: Zeroizing<Vec<u8>>,
     /// Whether the block holds the output.
     pub done: bool,
@@ -32,7 +32,7 @@ pub struct Job {
 pub struct Batch {
     /// It was done in lanes; else one by one.
     pub in_lanes: bool,
-    /// So many of its jobs came out of the lanes wrong and were done again.
+    /// Number of jobs that came out of the lanes wrong and were done again.
     pub wrong: usize,
 }
 

@@ -68,7 +68,7 @@ impl Room {
     }
 }
 
-/// Of the owner of each slot: the CPU on which it began to wait, and whether it was woken from there and has not run since.
+/// For the owner of each slot: the CPU on which it began to wait, and whether it was woken from there and has not run since.
 ///
 /// The system wakes a thread on the CPU where it slept, or on that of the thread that wakes it: where these are the same, it is known which
 /// one it waits for. Nothing but the size of batches depends on it.

@@ -76,7 +76,7 @@ pub(super) struct Function {
 
 static FUNCTIONS: [Function; Queue::ALL.len()] = [const { Function::new() }; Queue::ALL.len()];
 
-/// That of a queue.
+/// The function of a queue.
 pub(super) fn function(queue: Queue) -> &'static Function {
     &FUNCTIONS[queue as usize]
 }
@@ -147,7 +147,7 @@ impl Function {
         (self.present.load(Relaxed) / PARTS) as usize
     }
 
-    /// So many jobs were done, in lanes or one after the other, in that much CPU time.
+    /// Notes that `count` jobs took that much CPU time, in lanes or one after the other.
     pub(super) fn took(&self, count: usize, lanes: bool, time: Duration) {
         match lanes {
             // The very first is not the shortest of anything.

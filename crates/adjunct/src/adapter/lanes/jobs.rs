@@ -63,10 +63,10 @@ impl Drop for Waiting {
 const LONELY: u8 = 4;
 const AT_ONCE: u8 = 128;
 
-/// Those of one thread, by queue.
+/// Waiting jobs of one thread, by queue.
 struct Mine([List; Queue::ALL.len()]);
 
-/// Those of one queue.
+/// Waiting jobs of one thread in one queue.
 struct List {
     /// Oldest first.
     waiting: Vec<Shared<Waiting>>,
@@ -172,7 +172,7 @@ pub(super) fn worth_waiting(queue: Queue) -> bool {
     Mine::with(false, worth).unwrap_or(true)
 }
 
-/// Those of one queue.
+/// Jobs of this thread that wait in `queue`.
 pub(super) fn waiting_in(queue: Queue) -> usize {
     Mine::with(false, |mine| mine.waiting(queue)).unwrap_or(0)
 }

@@ -14,7 +14,7 @@ use std::marker::PhantomData;
 /// A curve with lanes.
 trait Lanes: 'static {
     const CURVE: Curve;
-    /// Of signatures, shared secrets and key pairs.
+    /// Queues of signatures, shared secrets and key pairs.
     const QUEUES: [Queue; 3];
     /// See [`Kind::BREAK_EVEN`].
     const BREAK_EVENS: [usize; 3];

@@ -33,7 +33,7 @@ impl<K: Kind> Of<K> {
 }
 
 impl Work {
-    /// That of a kind.
+    /// The work of a kind of job.
     pub(super) fn of<K: Kind>() -> &'static Work {
         &Of::<K>::WORK
     }

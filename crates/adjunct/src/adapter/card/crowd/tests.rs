@@ -10,7 +10,7 @@ fn page(cpus: usize) -> Page {
     page
 }
 
-/// So many programs do one operation after the other, alone, for 64 milliseconds from `begin`.
+/// Simulates `programs` programs that each do one operation after the other, alone, for 64 milliseconds from `begin`.
 fn load(page: &Page, programs: u64, begin: u64) -> u64 {
     (begin..begin + 64).for_each(|now| page.ended(Kind::Rsa2048, now, programs * 1000));
     begin + 63

@@ -189,7 +189,7 @@ fn bytes([aad, text]: [u64; 2]) -> Block {
     (u128::from(aad) << 64 | u128::from(text)).to_be_bytes()
 }
 
-/// Of a counter block its last four bytes alone are counted.
+/// Increments the last four bytes of a counter block, big-endian, modulo 2^32.
 fn increment(counter: &mut Block) {
     cipher_stream::increment(counter.last_chunk_mut::<4>().expect("the end of a block"));
 }
@@ -217,7 +217,7 @@ mod tests {
         hash
     }
 
-    /// As libica's functions do, whatever the length: a program may share the hash key of one key with another.
+    /// GHASH uses the hash key that is given, as libica's functions do, whatever the length: a program may use one key's hash key with another key.
     #[test]
     fn it_hashes_under_the_key_that_is_given() {
         let bytes = |length: usize, from: usize| (0..length).map(|i| ((i + from) * 167) as u8).collect::<Vec<_>>();

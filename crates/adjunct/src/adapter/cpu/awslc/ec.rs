@@ -168,7 +168,7 @@ impl Key {
         Ok((Key::generate_by_library(group)?, Outcome::Library))
     }
 
-    /// As [`Key::generate`], by AWS-LC alone.
+    /// Generates a key by AWS-LC alone.
     fn generate_by_library(group: Group) -> Result<Key, Error> {
         let (mut key, raw) = (Inner::new(group), empty(group)?);
         // SAFETY: a key with a group.
@@ -351,7 +351,7 @@ impl Key {
         self.sign_by_library(digest, nonce, out)
     }
 
-    /// As [`Key::sign_with_nonce`], by AWS-LC alone.
+    /// Signs a digest with a given nonce by AWS-LC alone.
     fn sign_by_library(&self, digest: &[u8], nonce: &[u8], out: &mut [u8]) -> Result<Outcome, Error> {
         let (data, length, raw) = (digest.as_ptr(), digest.len(), self.raw()?);
         // SAFETY: pointers and lengths describe the slices.
@@ -377,7 +377,7 @@ impl Key {
         self.sign_by_cpacf(digest, nonce, out)
     }
 
-    /// As the lanes share the work of one signature.
+    /// Signs a digest in the lanes, which share the work of one signature; `None` where that is not possible or a check found a fault.
     #[cfg(target_arch = "x86_64")]
     fn sign_in_lanes(&self, digest: &[u8], nonce: Option<&[u8]>, out: &mut [u8]) -> Option<()> {
         let group = self.group();
@@ -414,7 +414,7 @@ impl Key {
         (made == Some(true)).then_some(())
     }
 
-    /// As CPACF does it.
+    /// Signs a digest by CPACF; `None` where that is not possible or a check found a fault.
     fn sign_by_cpacf(&self, digest: &[u8], nonce: Option<&[u8]>, out: &mut [u8]) -> Option<()> {
         let (curve, private) = (self.curve()?, self.scalar()?);
         let make = |digest: &[u8; MAX_FIELD]| {

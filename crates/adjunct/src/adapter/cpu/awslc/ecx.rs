@@ -49,7 +49,7 @@ pub fn x25519_public(private: &[u8; KEY]) -> ([u8; KEY], Outcome) {
     (x25519_public_of_library(private), Outcome::Library)
 }
 
-/// As [`x25519_public`], by AWS-LC alone.
+/// The public key of an X25519 private key, by AWS-LC alone.
 pub fn x25519_public_of_library(private: &[u8; KEY]) -> [u8; KEY] {
     let mut public = [0; KEY];
     // SAFETY: both arrays have the length the function takes.
@@ -108,7 +108,7 @@ fn scalar(seed: &[u8; KEY]) -> Zeroizing<[u8; KEY]> {
     scalar
 }
 
-/// As [`ed25519_public`], by AWS-LC alone.
+/// The public key of an Ed25519 seed, by AWS-LC alone.
 pub fn ed25519_public_of_library(seed: &[u8; KEY]) -> [u8; KEY] {
     let (mut public, mut private) = ([0; KEY], Zeroizing::new([0; 2 * KEY]));
     // SAFETY: the arrays have the lengths the function takes.

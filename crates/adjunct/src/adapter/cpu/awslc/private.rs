@@ -107,7 +107,7 @@ functions! {
         peer: *const lc::EC_POINT,
         key: *const lc::EC_KEY,
     ) -> c_int;
-    /// As ECDSA_do_sign, with a nonce that is given. Where two digests are signed with one nonce, that tells the key: hence the name.
+    /// ECDSA_do_sign with a nonce that is given. Two digests signed with one nonce give the key away: hence the name.
     fn ECDSA_sign_with_nonce_and_leak_private_key_for_testing(
         digest: *const u8,
         length: usize,

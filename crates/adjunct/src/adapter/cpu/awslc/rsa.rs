@@ -78,9 +78,9 @@ pub struct Key {
     by_primes: Option<Path>,
     /// What stands for the private exponent is not one: only the two primes are known.
     no_d: bool,
-    /// Of a private key.
+    /// Blinding of a private key.
     blinding: Option<Shared<Blinding>>,
-    /// Of a private key, where there can be any.
+    /// Prepared forms of a private key, where there can be any.
     #[cfg(target_arch = "x86_64")]
     forms: Option<Shared<Forms>>,
 }
@@ -88,7 +88,7 @@ pub struct Key {
 opaque_debug!(Key);
 
 impl Clone for Key {
-    /// Another handle of the same numbers.
+    /// Makes another handle of the same numbers.
     fn clone(&self) -> Key {
         // SAFETY: a live key, which lives until the last handle is dropped.
         unsafe { sys::RSA_up_ref(self.raw) };
@@ -292,7 +292,7 @@ impl Key {
         Ctx::new().and_then(|ctx| ctx.is_prime(&Bn::new(number)?)).unwrap()
     }
 
-    /// Of a key without numbers.
+    /// Wraps `raw`, a key that has no numbers yet.
     fn of(raw: *mut sys::RSA, bits: usize) -> Key {
         Key {
             raw,

@@ -102,7 +102,7 @@ mod tests {
         ENDED.fetch_add(value.addr(), std::sync::atomic::Ordering::AcqRel);
     }
 
-    /// As AWS-LC calls them, at places that it does not have, so that these are nobody else's.
+    /// Thread values, set and freed as AWS-LC does, at indices that AWS-LC does not use: they belong to a thread and end with it.
     #[test]
     fn values_are_a_threads_and_end_with_it() {
         let value = |number| std::ptr::without_provenance_mut::<c_void>(number);

@@ -24,8 +24,8 @@ use adjunct_kernels::cpacf::Assist;
 use host::Host;
 use std::ops::Deref;
 
-/// That there is CPACF: no value of it exists on another architecture. It stands for the processor's functions, less the instructions
-/// that `ADJUNCT_CPU` takes away; any of them may be missing.
+/// Proof that there is CPACF: no value of it exists on another architecture. It stands for the processor's functions, less the instructions that
+/// `ADJUNCT_CPU` takes away; any of them may be missing.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Here {
     #[cfg(target_arch = "s390x")]

@@ -3,7 +3,7 @@
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::{AcqRel, Acquire};
 
-/// That of a module, for as long as the process runs.
+/// The state of initialization of a module, for as long as the process runs.
 #[derive(Debug)]
 pub struct InitState {
     /// Changes with each C_Initialize and C_Finalize; odd while the module is initialized.
@@ -11,7 +11,7 @@ pub struct InitState {
 }
 
 impl InitState {
-    /// That of a module that is initialized.
+    /// The state of a module that is initialized.
     pub const fn initialized() -> InitState {
         InitState { epoch: AtomicU64::new(1) }
     }

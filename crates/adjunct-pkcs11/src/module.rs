@@ -44,8 +44,8 @@ struct Slots {
 }
 
 impl Slots {
-    /// Those that the configuration gives. A child of fork has its parent's instead ([`Slots::anew`]): its environment, by which the
-    /// configuration is found, may be another, as in nginx's workers, which start without one.
+    /// Finds the slots that the configuration gives. A child of fork keeps its parent's slots instead ([`Slots::anew`]): the environment, by which
+    /// the configuration is found, may differ, as in nginx's workers, which start without one.
     fn found() -> Slots {
         let Stores { mut stores, slots: said, wrong } = config::stores();
         wrong.iter().for_each(|line| adjunct::diag::warn(line));

@@ -7,9 +7,10 @@ use crate::rv::Result;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Follows {
     Never,
-    /// As long as the session lives.
+    /// Another message may follow as long as the session lives.
     Always,
-    /// As long as the session keeps the key at this address, of which the operation is an owner: so no other object is there.
+    /// Another message may follow as long as the session keeps the key at this address. The operation owns that key, so no other object gets the
+    /// address.
     While {
         key: usize,
         /// Whether only a user who is logged in sees the key.

@@ -98,7 +98,7 @@ pub struct Active {
     next: usize,
 }
 
-/// So many: one to encrypt with, one for MACs.
+/// Ended operations that a session keeps for reuse: one that encrypts and one MAC.
 const KEPT: usize = 2;
 
 /// A key that was used in a session.

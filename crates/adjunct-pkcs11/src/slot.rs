@@ -5,9 +5,8 @@ use cryptoki_sys::CK_SLOT_ID;
 /// The slot of the accelerator token.
 pub const ACCELERATOR: CK_SLOT_ID = 1;
 
-/// Another number of the accelerator's slot, for programs that leave operations behind: in sessions that are opened by this number a
-/// C_*Init ends the operations that run, where the standard has CKR_OPERATION_ACTIVE for one of its kind and others go on beside it. It is in
-/// no list of slots.
+/// A second number of the accelerator's slot, for programs that leave operations behind: in sessions that are opened by this number a C_*Init ends
+/// the operations that run, where the standard has CKR_OPERATION_ACTIVE for one of its kind and others go on beside it. It is in no list of slots.
 pub const GIVING_WAY: CK_SLOT_ID = 0x1_0001;
 
 /// What decides where a token stands in the list of slots, in the order of that list. Programs that are told of no token take the first: it is

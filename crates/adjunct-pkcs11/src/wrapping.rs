@@ -22,7 +22,7 @@ pub struct Leaving {
     pub cipher: Box<dyn Cipher>,
     pub bytes: Zeroizing<Vec<u8>>,
     key: (CK_OBJECT_HANDLE, Arc<Object>),
-    /// That of the key that wraps.
+    /// Strength of the wrapping key.
     strength: Strength,
     mechanism: CK_MECHANISM_TYPE,
 }

@@ -105,7 +105,7 @@ fn aes(session: &Session) -> Handle {
     session.create(&Attributes::secret(CKK_AES, &[9; 32])).unwrap()
 }
 
-/// Of each cipher, in parts that give something and that give nothing, and at once.
+/// Each cipher works in the second of two calls (length, then bytes), in one part and in several, whether they give bytes or not.
 #[test]
 fn every_cipher_does_its_work_in_the_second_call() {
     let session = Session::open();

@@ -20,7 +20,7 @@ pub unsafe fn value<'a, T>(pointer: *mut T) -> Result<&'a mut T> {
     Ok(unsafe { &mut *pointer })
 }
 
-/// So many values; none of a length of 0, whatever the pointer.
+/// A slice of `length` values; empty for a length of 0, whatever the pointer.
 ///
 /// # Safety
 /// Unless it is null or the length 0, so many `T` live there for as long as the result is used, which nobody changes.
@@ -34,7 +34,7 @@ pub unsafe fn slice<'a, T>(pointer: *const T, length: CK_ULONG) -> Result<&'a [T
     Ok(unsafe { std::slice::from_raw_parts(pointer, length as usize) })
 }
 
-/// So many values to write to.
+/// A slice of `length` values to write to.
 ///
 /// # Safety
 /// Unless it is null or the length 0, so many `T` live there for as long as the result is used, and are nobody else's.

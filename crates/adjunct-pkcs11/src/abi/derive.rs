@@ -33,7 +33,7 @@ enum Outputs {
     Keys(*mut CK_SSL3_KEY_MAT_OUT, usize),
     /// The handles of more keys.
     More(Vec<*mut CK_OBJECT_HANDLE>),
-    /// So many bytes.
+    /// A buffer of this many bytes.
     Bytes(*mut u8, usize),
 }
 

@@ -30,7 +30,7 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// That of a mechanism.
+    /// The cipher of a mechanism.
     ///
     /// # Errors
     /// `CKR_MECHANISM_INVALID`.
@@ -296,7 +296,7 @@ impl Whole {
         self.aad.set(given.aad)
     }
 
-    /// As [`Again::rest`].
+    /// Wipes what is left of a message that has ended ([`Again::rest`]).
     #[inline]
     fn end(&mut self) {
         (self.nonce.long, self.aad.long) = (None, None);
@@ -305,7 +305,7 @@ impl Whole {
         }
     }
 
-    /// As [`Again::again`], for a cipher.
+    /// Begins another message with these parameters ([`Again::again`]); false where that cannot be.
     #[inline]
     fn next(&mut self, kind: Kind, params: &Params<'_>) -> bool {
         let Ok(given) = given(params) else { return false };

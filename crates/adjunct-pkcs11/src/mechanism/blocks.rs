@@ -22,7 +22,7 @@ trait Blocks: Send {
     /// The last block, whose bytes were counted.
     fn last(&mut self, iv: &mut Block, block: InOut<'_>) -> Result;
 
-    /// As [`Again::follows`].
+    /// Whether another message may follow ([`Again::follows`]).
     fn follows(&self) -> Follows {
         Follows::Never
     }

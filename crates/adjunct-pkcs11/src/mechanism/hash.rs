@@ -45,7 +45,7 @@ impl Hash {
         self.method().size
     }
 
-    /// That of a mechanism that hashes and does no more.
+    /// The hash of a mechanism that hashes and does no more.
     ///
     /// # Errors
     /// `CKR_MECHANISM_PARAM_INVALID` for another.
@@ -67,7 +67,7 @@ impl Hash {
         })
     }
 
-    /// That of an HMAC.
+    /// The hash of an HMAC mechanism.
     pub const fn of_hmac(kind: CK_MECHANISM_TYPE) -> Option<Hash> {
         Some(match kind {
             CKM_SHA_1_HMAC => Hash::Sha1,
@@ -86,7 +86,7 @@ impl Hash {
         })
     }
 
-    /// That of a mask generation function.
+    /// The hash of a mask generation function.
     ///
     /// # Errors
     /// `CKR_MECHANISM_PARAM_INVALID` for another.

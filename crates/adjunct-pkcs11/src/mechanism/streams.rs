@@ -16,15 +16,15 @@ use cryptoki_sys::*;
 trait Stream: Send {
     fn run(&mut self, io: InOut<'_>) -> Result;
 
-    /// As [`Again::follows`].
+    /// Whether another message may follow ([`Again::follows`]).
     fn follows(&self) -> Follows {
         Follows::Never
     }
 
-    /// As [`Again::rest`].
+    /// Wipes what is left of a message that has ended ([`Again::rest`]).
     fn rest(&mut self) {}
 
-    /// As [`Again::again`].
+    /// Begins another message with these parameters ([`Again::again`]); false where that cannot be.
     fn again(&mut self, _params: &Params<'_>) -> bool {
         false
     }

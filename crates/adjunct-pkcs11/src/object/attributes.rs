@@ -95,7 +95,7 @@ const SHORT: usize = 22;
 /// Where the bytes are.
 #[derive(Clone)]
 enum Stored {
-    /// So many, here.
+    /// A length and the bytes, in this value itself.
     Here(u8, [u8; SHORT]),
     /// In memory of their own, which is wiped.
     Apart(Zeroizing<Box<[u8]>>),
@@ -162,8 +162,8 @@ const _: () = {
     assert!(SHORT_KINDS.len() <= 32);
 };
 
-/// Those of [`SHORT_KINDS`] that are false, true or empty, in two bits each: 0 says that there is none, or that its value is another. A key has
-/// some twenty of them.
+/// Attributes of [`SHORT_KINDS`] that are false, true or empty, in two bits each; 0: the attribute is not there, or has another value. A key has some
+/// twenty of them.
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
 struct Short(u64);
 
@@ -227,7 +227,7 @@ impl Short {
 /// Values by type, one of each, in the order of the types.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Attributes {
-    /// Those that two bits say.
+    /// Attributes that fit into two bits.
     short: Short,
     /// All others.
     others: Vec<(CK_ATTRIBUTE_TYPE, Value)>,

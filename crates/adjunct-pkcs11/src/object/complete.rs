@@ -173,7 +173,7 @@ impl Defaults {
     }
 }
 
-/// That what wants the PIN for each use is seen by who is logged in alone (4.9): of nobody else there is a PIN to ask for.
+/// Checks that a key which wants the PIN for each use (`CKA_ALWAYS_AUTHENTICATE`) is private (4.9): otherwise nobody's PIN could be asked for.
 ///
 /// # Errors
 /// `CKR_TEMPLATE_INCONSISTENT`.

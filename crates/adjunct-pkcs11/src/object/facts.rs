@@ -36,7 +36,7 @@ const fn bit(kind: CK_ATTRIBUTE_TYPE) -> u32 {
 }
 
 impl Facts {
-    /// Those of attributes.
+    /// Reads the facts out of an object's attributes.
     pub fn of(attributes: &Attributes) -> Facts {
         let mut facts = Facts::default();
         for (kind, value) in attributes.iter() {

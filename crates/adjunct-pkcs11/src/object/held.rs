@@ -9,9 +9,9 @@ use std::sync::Arc;
 /// one key do not write to what others read.
 #[derive(Debug, Clone)]
 pub enum Held {
-    /// As the token's table has it.
+    /// An owner from the token's table of objects.
     Own(Arc<Object>),
-    /// As a session has it.
+    /// An owner that a session keeps.
     Kept(Arc<Owner>),
 }
 

@@ -13,7 +13,7 @@ use std::ops::Bound;
 /// What programs look for; other attributes are compared one by one. Those that fewest objects share come first.
 const INDEXED: [CK_ATTRIBUTE_TYPE; 4] = [CKA_UNIQUE_ID, CKA_ID, CKA_LABEL, CKA_CLASS];
 
-/// So many searches look through all objects before these are indexed: to index one takes as long as to look at it some ten times.
+/// Searches that look through all objects before the objects are indexed: to index one takes as long as to look at it some ten times.
 const SCANS: usize = 4;
 
 /// Lists that are longer are not told apart by their lengths.
@@ -24,7 +24,7 @@ const LONG: usize = 64;
 pub enum List {
     /// All objects.
     All,
-    /// Those that have an attribute of this hash, and seldom others.
+    /// Objects that have an attribute of this hash, and seldom others.
     Of(u64),
 }
 
@@ -32,7 +32,7 @@ pub enum List {
 #[derive(Debug)]
 pub struct Handles {
     all: Vec<Handle>,
-    /// Those of them that have not gone, or fewer.
+    /// Handles of the list that have not gone, or fewer.
     live: usize,
     sorted: bool,
 }
@@ -125,13 +125,13 @@ impl Index {
         Index::keys(&self.hash, &object.attributes).for_each(|key| _ = self.by_value.remove(&(key, handle)));
     }
 
-    /// Another object is in the place of one that is indexed.
+    /// Indexes the object that took the place of an indexed one.
     pub fn replace(&mut self, handle: Handle, old: &Object, new: &Object) {
         self.remove_values(handle, old);
         Index::keys(&self.hash, &new.attributes).for_each(|key| _ = self.by_value.insert((key, handle)));
     }
 
-    /// Those that end with a session.
+    /// Handles of objects that end with a session.
     pub fn of_session(&self, session: Handle) -> Vec<Handle> {
         self.by_session.get(&session).map(|handles| handles.all.clone()).unwrap_or_default()
     }
@@ -195,7 +195,7 @@ impl Index {
         Some(shortest.0)
     }
 
-    /// Those of a list behind `last`.
+    /// Handles of a list behind `last`.
     fn range(&self, key: u64, last: Option<Handle>) -> impl Iterator<Item = Handle> {
         let from = last.map_or(Bound::Included((key, Handle::from(0))), |last| Bound::Excluded((key, last)));
         let to = Bound::Included((key, Handle::from(CK_ULONG::MAX)));

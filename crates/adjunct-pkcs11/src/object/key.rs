@@ -65,7 +65,7 @@ static GROUPS: [(Group, ObjectIdentifier, &str); 12] = [
     (Group::BrainpoolP384r1, ObjectIdentifier::new_unwrap("1.3.36.3.3.2.8.1.1.11"), "brainpoolP384r1"),
     (Group::BrainpoolP512r1, ObjectIdentifier::new_unwrap("1.3.36.3.3.2.8.1.1.13"), "brainpoolP512r1"),
 ];
-/// The other curves: the object identifier (RFC 8410, 3), and the names as PKCS #11 writes them and besides (3.2, 6.3.3).
+/// Further curves: the object identifier (RFC 8410, 3), and the names as PKCS #11 writes them and besides (3.2, 6.3.3).
 static OTHERS: [(Curve, ObjectIdentifier, [&str; 2]); 4] = [
     (Curve::Ed25519, ObjectIdentifier::new_unwrap("1.3.101.112"), ["edwards25519", "Ed25519"]),
     (Curve::X25519, ObjectIdentifier::new_unwrap("1.3.101.110"), ["curve25519", "X25519"]),
@@ -80,7 +80,7 @@ pub fn has_curve448() -> bool {
 }
 
 impl Curve {
-    /// That of `CKA_EC_PARAMS`: the DER of an object identifier or of a printable string.
+    /// The curve of `CKA_EC_PARAMS`: the DER of an object identifier or of a printable string.
     ///
     /// # Errors
     /// `CKR_CURVE_NOT_SUPPORTED` for another; `CKR_DOMAIN_PARAMS_INVALID` for what is neither.
@@ -111,7 +111,7 @@ impl Curve {
         other.map(|(curve, ..)| *curve).or_else(|| group().map(|(group, ..)| Curve::Group(*group)))
     }
 
-    /// That of an object identifier.
+    /// The curve of an object identifier.
     pub fn of_oid(oid: ObjectIdentifier) -> Option<Curve> {
         let other = OTHERS.iter().find(|(_, other, _)| *other == oid);
         let group = || GROUPS.iter().find(|(_, group, _)| *group == oid);
@@ -180,7 +180,7 @@ fn fixed<const N: usize>(number: &[u8]) -> Result<[u8; N]> {
 }
 
 impl Key {
-    /// Of ML-DSA and ML-KEM: the algorithm and the public bytes.
+    /// The algorithm and the public bytes of an ML-DSA or ML-KEM key.
     pub fn lattice_public(&self) -> Option<(ObjectIdentifier, &[u8])> {
         match self {
             Key::MlDsa(key) => lattice::mldsa_oid(key.set()).map(|oid| (oid, key.public_bytes())),
@@ -189,7 +189,7 @@ impl Key {
         }
     }
 
-    /// Of ML-DSA and ML-KEM: the private bytes, of a private key.
+    /// The private bytes of an ML-DSA or ML-KEM private key.
     pub fn lattice_private(&self) -> Option<&[u8]> {
         match self {
             Key::MlDsa(key) => key.private_bytes(),

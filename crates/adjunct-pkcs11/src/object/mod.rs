@@ -48,8 +48,8 @@ pub struct Object {
     many: AtomicBool,
 }
 
-/// So many sessions are told apart that keep one object. In programs that open a session for each operation, as Java does, an object comes into a
-/// few; and to ask every session takes as long as there are many.
+/// The most sessions that are told apart as keepers of one object. In programs that open a session for each operation, as Java does, an object comes
+/// into a few; to ask every session takes as long as there are many.
 const KEEPERS: usize = 8;
 
 /// Which sessions keep an object.
@@ -62,12 +62,12 @@ pub enum Keepers {
 }
 
 impl Object {
-    /// Of attributes that [`complete`] has made whole.
+    /// Makes an object of attributes that [`complete`] has made whole.
     pub fn new(attributes: Attributes) -> Object {
         Object { facts: Facts::of(&attributes), attributes, ..Object::default() }
     }
 
-    /// Of attributes, and the key that is made of them.
+    /// Makes an object of attributes and the key that is made of them.
     pub fn with_key(attributes: Attributes, key: Arc<Key>) -> Object {
         let object = Object::new(attributes);
         object.key.keep(key);

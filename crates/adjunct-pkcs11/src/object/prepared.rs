@@ -47,7 +47,7 @@ pub trait Form: Sized {
     /// What [`Form::any`] has put there.
     fn own(any: Any) -> Option<Box<Self>>;
 
-    /// The one there, if it is of this type.
+    /// The prepared form in `any`, if it is of this type.
     fn within(any: &Any) -> Option<(&Self, Self::Of)>;
 
     /// Whether two are the same.
@@ -187,7 +187,7 @@ enum Place<F> {
 }
 
 impl<F: Form> Prepared<F> {
-    /// That form of a key, made at its first use.
+    /// Finds or makes the form `of` of a key.
     ///
     /// # Errors
     /// Those of [`Form::make`].

@@ -17,7 +17,7 @@ pub struct Search {
     last: Option<Handle>,
 }
 
-/// So many objects, at least and at most, are taken from the index at a time: it is locked meanwhile.
+/// The fewest and the most objects that are taken from the index at a time: it is locked meanwhile.
 const PAGE: (usize, usize) = (16, 1024);
 /// At least so many of all objects, of which few are what is looked for.
 const PAGE_OF_ALL: usize = 256;

@@ -17,7 +17,7 @@ fn reached(size: usize, least: [usize; 4]) -> Strength {
     }
 }
 
-/// Of bits of a secret key.
+/// The strength of a secret key of `bits` bits.
 fn symmetric(bits: usize) -> Strength {
     reached(bits, [112, 128, 192, 256])
 }

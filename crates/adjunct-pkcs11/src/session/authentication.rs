@@ -19,10 +19,10 @@ static NEXT: AtomicU64 = AtomicU64::new(1);
 pub struct Pin(u64);
 
 impl Pin {
-    /// Of an operation without a key, or of one that was saved, which is done of none that waits.
+    /// The mark of an operation without a key, or of one that was restored from a saved state: it waits for no PIN.
     pub const NOT_WANTED: Pin = Pin(0);
 
-    /// Of an operation that begins with a key.
+    /// The mark of an operation that begins with `key`.
     #[inline]
     pub fn of(key: &Object) -> Pin {
         if key.wants_the_pin() { Pin(NEXT.fetch_add(1, Relaxed)) } else { Pin::NOT_WANTED }
@@ -34,7 +34,7 @@ impl Pin {
         self.0 != 0
     }
 
-    /// That the operation may work.
+    /// Checks that the operation may work: its PIN was given, or it wants none.
     ///
     /// # Errors
     /// `CKR_USER_NOT_LOGGED_IN`.
@@ -68,7 +68,7 @@ impl Active {
 }
 
 impl Session {
-    /// That a call may use this key which begins and ends with that.
+    /// Checks that a call which begins and ends with this key may use it.
     ///
     /// # Errors
     /// `CKR_USER_NOT_LOGGED_IN`: once the PIN is given, the next call may.

@@ -10,7 +10,7 @@ use crate::rv::{Result, ensure};
 use adjunct::counters::Strength;
 use cryptoki_sys::*;
 
-/// Those of a session. Their keys are among those that the session keeps.
+/// Ended operations of a session, kept for reuse. Their keys are among those that the session keeps.
 #[derive(Default)]
 pub struct AllEnded {
     pub encrypt: Option<Run<dyn Cipher>>,

@@ -230,7 +230,7 @@ pub fn initialize(token: &Configured, new: &New<'_>) -> Result<()> {
     })
 }
 
-/// That there is a token where one was to be made.
+/// The error for a token that exists where a new one was to be made.
 pub fn already(token: &Configured, seen: &Examined) -> Error {
     let label = seen.label.as_deref().unwrap_or_default();
     let path = token.path.display();

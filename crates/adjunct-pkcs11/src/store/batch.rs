@@ -33,7 +33,7 @@ const MOST: usize = 64;
 pub enum Change {
     /// A new one.
     New(Object),
-    /// Another in the place of one.
+    /// An object that takes the place of another.
     Replaced(Object),
     Removed(Arc<Object>),
 }
@@ -51,7 +51,7 @@ impl Change {
 #[derive(Debug)]
 pub(super) struct Request {
     login: Arc<Login>,
-    /// Of the objects that it changes.
+    /// Identifiers of the objects that it changes.
     uids: Vec<Uid>,
     changes: Lock<Vec<Change>>,
     /// The handles of the new and replaced objects.

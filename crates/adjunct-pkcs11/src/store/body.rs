@@ -31,7 +31,7 @@ fn length(attributes: &Attributes) -> usize {
     2 + values.sum::<usize>()
 }
 
-/// As bytes.
+/// Encodes attributes as the body of a record.
 ///
 /// # Errors
 /// [`Trouble::Memory`], [`Trouble::TooLong`].
@@ -88,7 +88,7 @@ fn number(bytes: &[u8]) -> u64 {
     bytes.iter().rev().fold(0, |number, byte| number << 8 | u64::from(*byte))
 }
 
-/// Of bytes.
+/// Decodes the body of a record.
 ///
 /// # Errors
 /// [`Trouble::Damaged`], [`Trouble::Memory`].

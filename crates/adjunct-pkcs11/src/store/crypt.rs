@@ -127,7 +127,7 @@ impl Keys {
         Keys { version, id, key, token, chain, own: None }
     }
 
-    /// Those of a token that fuzzing and its seeds are made with.
+    /// Fixed keys of a token, for fuzzing and its seeds.
     pub fn fixed(header: &Header) -> Keys {
         Keys::of(header, Zeroizing::new([7; 32]))
     }
@@ -148,7 +148,7 @@ impl Keys {
         self
     }
 
-    /// Those that a PIN opens; `None` if it is wrong.
+    /// Opens a token's keys with a PIN; `None` if it is wrong.
     ///
     /// # Errors
     /// [`Trouble::Memory`]; [`Trouble::Damaged`] of a role that cannot be; [`Trouble::Tpm`].
@@ -165,7 +165,7 @@ impl Keys {
         Keys::by_secret(header, role, Own { role: which, secret })?.map_or(Err(Trouble::Damaged), |keys| Ok(Some(keys)))
     }
 
-    /// Those that the secret of a role opens; `None` if it is not that of this role.
+    /// Opens a token's keys with the secret of a role; `None` if the secret is not this role's.
     fn by_secret(header: &Header, role: &Role, own: Own) -> Result<Option<Keys>> {
         let Some(grip) = &role.grip else {
             let token = own.secret.clone();
@@ -186,7 +186,7 @@ impl Keys {
         [&header.id[..], &header.key, &[which]].concat()
     }
 
-    /// Those of a file that was written anew under another key since these were opened; `None` where the role's PIN has been changed.
+    /// Keys of a file that was written anew under another key since `self` was opened; `None` where the role's PIN has been changed.
     pub fn follow(&self, header: &Header, roles: &[Option<Role>; 2]) -> Option<Keys> {
         let own = self.own.clone().filter(|_| self.id == header.id)?;
         let role = roles.get(usize::from(own.role).checked_sub(1)?)?.as_ref()?;
@@ -384,7 +384,7 @@ mod tests {
         }
     }
 
-    /// Of two holders one gets a new PIN and all a new key: the other's PIN and who is logged in by it go on, the old PIN opens nothing.
+    /// When one of two holders gets a new PIN and the token a new key, the other's PIN and logins go on, and the old PIN opens nothing.
     #[test]
     fn a_new_key_is_handed_over_to_the_other_role() {
         for version in [Version::One, Version::Two] {

@@ -59,7 +59,7 @@ impl Seen {
     }
 }
 
-/// That this thread may write, and nobody else.
+/// The right to write the token's file, which no other thread or process has meanwhile.
 #[derive(Debug)]
 pub struct Held {
     lock: FileLock,
@@ -103,7 +103,7 @@ impl Place {
         self.path.parent().unwrap_or(Path::new("/"))
     }
 
-    /// Another file beside it.
+    /// Path of another file beside the token's.
     pub fn beside(&self, ending: &str) -> PathBuf {
         let mut name = self.path.clone().into_os_string();
         name.push(ending);
@@ -590,7 +590,7 @@ pub fn write(file: &OwnedFd, mut at: u64, mut bytes: &[u8]) -> Result<()> {
     Ok(())
 }
 
-/// As it is now.
+/// Looks at the file as it is now.
 ///
 /// # Errors
 /// What the system says.

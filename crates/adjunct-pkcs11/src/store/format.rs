@@ -210,14 +210,14 @@ impl Header {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Counters {
     change: u64,
-    /// Of the user and of the security officer.
+    /// Failed tries of the user's PIN and of the security officer's.
     pub tries: [u8; 2],
     /// How often records were ended in place without a frame that says so.
     pub ended: u32,
 }
 
 impl Counters {
-    /// Those that are written next, and where.
+    /// Makes the counters that are written next, and the place where they go.
     pub fn next(self, tries: [u8; 2], ended: u32) -> (Counters, usize) {
         let change = self.change + 1;
         (Counters { change, tries, ended }, COUNTERS + COUNTER * (change % 2) as usize)

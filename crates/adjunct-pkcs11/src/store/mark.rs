@@ -84,7 +84,7 @@ impl Initialized {
     }
 }
 
-/// That an older copy was put in the token's place.
+/// The remark that an older copy was put in the token's place.
 pub fn older(changes: u64) -> String {
     let missing = match changes {
         0 => "its last changes are missing".to_owned(),
@@ -94,7 +94,7 @@ pub fn older(changes: u64) -> String {
     format!("an older copy was put in its place, {missing}")
 }
 
-/// That there are bytes of nobody's.
+/// The remark that bytes at the file's end are not adjunct's.
 pub fn foreign(bytes: u64) -> String {
     format!(
         "{bytes} bytes at its end are not adjunct's; all before them is there, and `adjunct token repair` takes them away"

@@ -95,7 +95,7 @@ pub struct Store {
     standing: standing::Noted,
 }
 
-/// That somebody is logged in.
+/// A login: who is logged in, and the keys that the PIN opened.
 #[derive(Debug)]
 struct Login {
     keys: Lock<Arc<Keys>>,
@@ -132,7 +132,7 @@ impl Login {
 /// What is known of the file.
 #[derive(Debug, Default)]
 struct State {
-    /// As it was when it was read last.
+    /// The file as it was when it was read last; `None` before.
     seen: Option<Seen>,
     trouble: Option<Trouble>,
     token: Option<Initialized>,
@@ -187,7 +187,7 @@ pub struct Info {
 }
 
 impl Store {
-    /// That of a file, which need not be there. `tpm`: where the TPM is that new PINs are sealed by.
+    /// Makes the store of a file, which need not exist. `tpm`: path of the TPM that seals new PINs.
     pub fn new(path: PathBuf, read_only: bool, tpm: Option<PathBuf>) -> Store {
         Store::of(Place { path, read_only }, tpm.is_some(), Tpm::new(tpm))
     }

@@ -53,7 +53,7 @@ impl Grip {
 /// How a PIN opens the token key.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Role {
-    /// Of Argon2id: KiB of memory, passes, lanes.
+    /// Cost of Argon2id: KiB of memory, passes, lanes.
     pub cost: [u32; 3],
     pub salt: [u8; 32],
     /// The role's secret under the PIN's key.

@@ -210,7 +210,7 @@ fn what_is_behind_the_last_frame_hides_nothing() {
     assert!(store(&path, &login).check().is_some());
 }
 
-/// As two writers leave a file that know nothing of each other: what each wrote is whole, and follows something else.
+/// Frames of two writers that knew nothing of each other are whole, but follow something else: they are found without a PIN.
 #[test]
 fn frames_that_do_not_follow_each_other_are_found_out_without_a_pin() {
     let (directory, login) = (tempfile::tempdir().unwrap(), login());
@@ -357,7 +357,7 @@ fn many_objects() {
     assert_eq!(labels(&seen).len(), COUNT);
 }
 
-/// Of a file with one byte changed, wherever, all is there after a repair but what that byte was part of.
+/// After any one byte of a file was changed, a repair keeps all but the record that the byte was part of.
 #[test]
 fn repair_keeps_all_but_what_was_changed() {
     let (directory, login) = (tempfile::tempdir().unwrap(), login());

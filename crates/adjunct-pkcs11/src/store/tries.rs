@@ -55,7 +55,7 @@ fn file_of(id: &Uid) -> Option<(String, OwnedFd)> {
     names(id).filter_map(opened).find(|(_, file)| is_own(file))
 }
 
-/// Of a role's record: 16 bytes of its salt, which each PIN has of its own.
+/// Fingerprint of a role's record: 16 bytes of its salt, which is new with each PIN.
 fn print_of(role: &Role) -> [u8; 16] {
     format::number(&role.salt, 0)
 }
@@ -64,7 +64,7 @@ fn print_of(role: &Role) -> [u8; 16] {
 const BYTES: u64 = 32;
 
 impl Aside {
-    /// That of a role (0 the user's, 1 the security officer's). While somebody else tries, this waits.
+    /// Opens the count of a role (0 the user's, 1 the security officer's). Waits while somebody else tries.
     pub fn of(id: &Uid, place: usize, role: &Role) -> Option<Aside> {
         let (mut name, mut file) = file_of(id)?;
         for _ in 0..10_000 {

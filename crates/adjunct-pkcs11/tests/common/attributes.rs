@@ -196,7 +196,7 @@ impl<'a> Mechanism<'a> {
         Mechanism::with(CKM_AES_CTR, CK_AES_CTR_PARAMS { ulCounterBits: bits as CK_ULONG, cb: block })
     }
 
-    /// As the interface has it; it points into this one.
+    /// The mechanism as the interface takes it; it points into `self`.
     pub fn raw(&self) -> CK_MECHANISM {
         let parameter = if self.length == 0 { null_mut() } else { self.parameter.as_ptr().cast_mut().cast() };
         CK_MECHANISM { mechanism: self.kind, pParameter: parameter, ulParameterLen: self.length as CK_ULONG }

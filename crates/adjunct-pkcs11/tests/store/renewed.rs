@@ -181,7 +181,7 @@ pub fn used_older() {
     assert_eq!(labelled(&entered(), "gone").len(), 1);
 }
 
-/// Of several that make a token at the same time one has made it, and the others have tried none of its PINs.
+/// One of several programs that make a token at the same time makes it, and the others have tried none of its PINs.
 #[test]
 fn one_of_many_makes_the_token() {
     let home = home();

@@ -19,7 +19,7 @@ pub enum Prf {
 }
 
 impl Prf {
-    /// That of a mechanism.
+    /// The pseudo-random function of a mechanism.
     ///
     /// # Errors
     /// `CKR_MECHANISM_PARAM_INVALID` where it is no hash.
@@ -27,7 +27,7 @@ impl Prf {
         if mechanism == CKM_TLS_PRF { Ok(Prf::Tls10) } else { Ok(Prf::Tls12(Hash::of(mechanism)?)) }
     }
 
-    /// So many bytes of a secret and a seed in parts.
+    /// Gives `length` pseudo-random bytes of a secret and a seed in parts.
     ///
     /// # Errors
     /// `CKR_HOST_MEMORY`.

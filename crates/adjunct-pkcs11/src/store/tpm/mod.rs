@@ -49,7 +49,7 @@ pub enum Fault {
     Refused(u32),
     /// The answer is none, or not by the TPM that the secret is sealed by.
     Nonsense,
-    /// Another TPM than that which sealed, or it was cleared.
+    /// The TPM is not the one that sealed, or it was cleared.
     Other,
 }
 
@@ -91,7 +91,7 @@ pub struct Tpm {
 }
 
 impl Tpm {
-    /// That of a path, a device or a socket; by default the machine's, or the one that `ADJUNCT_TPM` names.
+    /// Makes the TPM of a path, a device or a socket; without a path the one that `ADJUNCT_TPM` names, else the machine's.
     pub fn new(path: Option<PathBuf>) -> Tpm {
         let named = || adjunct::environment::secure_env("ADJUNCT_TPM").map(PathBuf::from);
         Tpm { path: path.or_else(named).unwrap_or_else(|| DEVICE.into()) }

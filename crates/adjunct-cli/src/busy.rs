@@ -10,7 +10,7 @@ use std::time::Instant;
 
 /// This part of all processor time in use by others is worth a word.
 const MUCH: f64 = 0.10;
-/// So much longer than at best the piece of work may take in the middle.
+/// Median of the piece of work's times over its best time, above which the machine is called slow.
 const SLOW: f64 = 1.25;
 /// Fewer looks say nothing of what is usual.
 const LOOKS: usize = 8;

@@ -27,7 +27,7 @@ fn unique() -> String {
 }
 
 impl Counted {
-    /// Of programs that are started with [`Counted::environment`]; `what` tells the counters of a run apart.
+    /// Makes counters for programs that are started with [`Counted::environment`]; `what` tells the counters of one run from another's.
     pub fn apart(what: &str) -> Counted {
         let word = format!("{what}-{}", unique());
         let apart = Apart::of(&word);
@@ -36,7 +36,7 @@ impl Counted {
         Counted { apart, word }
     }
 
-    /// Of this process, and of all that it starts. Call it before the counters are opened and before there is another thread.
+    /// Makes counters for this process and all that it starts. Call it before the counters are opened and before there is another thread.
     pub fn here() -> Counted {
         let counted = Counted::apart("bench");
         for (name, value) in counted.variables() {
@@ -90,7 +90,7 @@ impl Drop for Counted {
     }
 }
 
-/// Those that are there, for who ends the process without dropping anything.
+/// The counters in use, so that a process that exits without dropping values can remove them.
 static LIVING: Mutex<Vec<Apart>> = Mutex::new(Vec::new());
 
 /// Removes all that are there: the process is about to be ended.
@@ -118,7 +118,7 @@ pub struct Served {
 }
 
 impl Served {
-    /// Of counters.
+    /// Adds up the calls of all functions of a snapshot.
     pub fn of(counted: &Snapshot) -> Served {
         Function::ALL.iter().map(|&function| counted.function(function)).fold(Served::default(), |sum, counts| Served {
             hardware: sum.hardware + counts.hardware_calls(),

@@ -72,9 +72,9 @@ pub(crate) fn is_own_pkcs11(path: &Path) -> bool {
 /// The module as it was chosen on the command line.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Choice<'a> {
-    /// The one given.
+    /// Path of the module that was given, if one was.
     pub path: Option<&'a Path>,
-    /// As root: take it though others could change it.
+    /// For root: take the module though others could change it.
     pub trusted: bool,
 }
 
@@ -257,7 +257,7 @@ fn no_worse(module: &Path, program: &Path) -> Option<PathBuf> {
 /// Why others than root could put something else in the place of `path`: a folder or link on the way to it, or the file itself,
 /// is not root's, or others may write it. Every link is followed, and the folders on its way looked at, too.
 fn changeable(path: &Path) -> Option<String> {
-    /// As many as the kernel follows.
+    /// The most symbolic links that the kernel follows in a path.
     const MOST_LINKS: u32 = 40;
     let mut rest: Vec<OsString> = parts(path);
     let (mut here, mut links) = (PathBuf::from("/"), 0);

@@ -147,7 +147,7 @@ fn files() -> Vec<Vec<u8>> {
     all
 }
 
-/// As Try.java writes it.
+/// Text of an error as Try.java writes it.
 fn plain(text: &str) -> String {
     text.encode_utf16().fold(String::new(), |mut plain, unit| {
         match u8::try_from(unit) {

@@ -296,7 +296,7 @@ fn words_that_are_wrong_are_2() {
     assert_eq!(scene.run("enabled", &[]).status.code(), Some(2));
 }
 
-/// As another user, who may not write the folder; and where the disk is full. Both need root to be set up.
+/// A folder that the user may not write and a full disk each end in one line of error. Both need root to be set up.
 #[test]
 fn no_permission_and_no_space_are_one_line() {
     if !nix::unistd::geteuid().is_root() {

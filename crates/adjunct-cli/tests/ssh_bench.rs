@@ -168,7 +168,7 @@ fn sections(report: &Value) -> &Vec<Value> {
     report["sections"].as_array().expect("sections")
 }
 
-/// That a figure of every side stands in every output; how many there are.
+/// Checks that a figure of every side stands in every output; gives how many there are.
 fn check(section: &Value, name: &str, measure: &str, figure: &Value, (table, csv, html): (&str, &str, &str)) -> usize {
     let of = |side: &str, key: &str| figure[side][key].as_f64().unwrap_or(f64::NAN);
     for side in SIDES {

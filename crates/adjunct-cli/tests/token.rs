@@ -92,7 +92,7 @@ impl Home {
         serde_json::from_str(&self.shown(args)).unwrap()
     }
 
-    /// The one line it fails with.
+    /// The one line of error that the command fails with.
     fn failed(&self, args: &[&str]) -> String {
         line(self.run(args))
     }

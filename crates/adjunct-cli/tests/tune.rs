@@ -23,7 +23,7 @@ struct Etc {
 }
 
 impl Etc {
-    /// As Debian has it; `None` where there is no sshd to run.
+    /// Makes an /etc as Debian has it; `None` where there is no sshd to run.
     fn new() -> Option<Etc> {
         let there = ["/usr/sbin/sshd", "/usr/local/sbin/sshd"].iter().any(|p| Path::new(p).exists());
         if !there {

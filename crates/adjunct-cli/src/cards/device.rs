@@ -138,7 +138,7 @@ impl<'a> Device<'a> {
         }
     }
 
-    /// As its row.
+    /// Writes the device as a row of `table`.
     pub(super) fn row(&self, table: &Table) -> String {
         let counted = |number: u64| if self.card.config { number.to_string() } else { "-".to_owned() };
         table.row([
@@ -156,7 +156,7 @@ impl<'a> Device<'a> {
         ])
     }
 
-    /// As JSON, with all that a row may have.
+    /// Writes the device as JSON, with every column that a row may have.
     pub(super) fn json(&self) -> Value {
         let mut value = json!({
             "device": self.id(),

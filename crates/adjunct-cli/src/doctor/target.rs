@@ -23,7 +23,7 @@ pub enum Subject {
     Service(String, Vec<u32>),
     /// Who listens.
     Listener(Endpoint, Vec<u32>),
-    /// Another machine's.
+    /// An address of another machine.
     Remote(Endpoint),
 }
 

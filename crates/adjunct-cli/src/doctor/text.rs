@@ -10,7 +10,7 @@ use adjunct_tool::escape::shown;
 use adjunct_tool::output::Style;
 use std::fmt::Write;
 
-/// So many processes of one entry are named.
+/// The most processes of one entry that are named.
 const NAMED: usize = 4;
 
 /// The number of the advice, behind a sentence: docs/advice.md has a page for each.

@@ -17,9 +17,9 @@ pub struct Facts {
     pub architecture: &'static str,
     /// The instruction sets in force, in the vendor's spelling.
     pub instructions: Vec<&'static str>,
-    /// Those the machine has and `ADJUNCT_CPU` takes away.
+    /// Instruction sets that the machine has and `ADJUNCT_CPU` takes away.
     pub masked: Vec<&'static str>,
-    /// Those of this architecture that the CPU lacks, or something outside adjunct hides.
+    /// Instruction sets of this architecture that the CPU lacks, or that something outside adjunct hides.
     pub missing: Vec<&'static str>,
     /// What the lack of an instruction set costs, one line each.
     pub notes: Vec<String>,
@@ -55,7 +55,7 @@ pub struct FunctionFacts {
     pub batches: bool,
     /// Whether those of asynchronous jobs are.
     pub batches_of_jobs: bool,
-    /// Those instructions; empty where it is software.
+    /// Instruction sets that do the function's work; empty where it is software.
     pub instructions: Vec<&'static str>,
     /// The key sizes in bits that run in hardware, where not all do.
     pub hardware_sizes: Option<Vec<u16>>,

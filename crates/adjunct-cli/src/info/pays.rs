@@ -35,7 +35,7 @@ pub enum Class {
 }
 
 impl Class {
-    /// That of a CPU.
+    /// The class of a CPU with these features.
     pub fn of(features: Features) -> Class {
         let all = |wanted: &[Feature]| wanted.iter().all(|&feature| features.has(feature));
         let vaes = [Feature::Aes, Feature::Vaes, Feature::Vpclmul, Feature::Avx2];
@@ -154,14 +154,14 @@ const VAES: &[Known] = &[
 pub enum Effect {
     /// Faster than OpenSSL.
     Gains,
-    /// As fast.
+    /// As fast as OpenSSL.
     Level,
     /// Slower.
     Loses,
 }
 
 impl Effect {
-    /// Of the ratios between two.
+    /// The effect that ratios between `least` and `most` have.
     pub fn of(least: f64, most: f64) -> Effect {
         match ((least * most).sqrt(), least) {
             (mean, _) if mean < LOSS => Effect::Loses,

@@ -267,7 +267,7 @@ attributes (*, CKO_SECRET_KEY, *) = { CKA_SENSITIVE = false CKA_EXTRACTABLE = tr
 pub(super) struct Plan<'a> {
     /// For which Java.
     pub dialect: Dialect,
-    /// That Java, in words.
+    /// The Java that the plan is for, in words.
     pub java: String,
     /// The module.
     pub module: &'a Path,

@@ -41,7 +41,7 @@ impl Finding {
         self.severity == Severity::Error
     }
 
-    /// As compilers write it.
+    /// Writes the finding as a compiler would.
     pub fn line_of_text(&self, style: Style) -> String {
         let word = match self.severity {
             Severity::Error => style.bad("error"),

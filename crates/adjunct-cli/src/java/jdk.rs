@@ -27,7 +27,7 @@ pub(super) struct Jdk {
 }
 
 impl Jdk {
-    /// The one given, `JAVA_HOME`'s, or that of `java` in PATH.
+    /// Finds the JDK: the one given, else `JAVA_HOME`'s, else that of `java` in PATH.
     ///
     /// # Errors
     /// [`Failure`] with one line: where none is.
@@ -114,7 +114,7 @@ impl Jdk {
         !self.modules.is_empty() && !self.modules.split_whitespace().any(|m| m == "jdk.crypto.cryptoki")
     }
 
-    /// Its own java.security.
+    /// Path of the JDK's java.security.
     pub fn security_file(&self) -> PathBuf {
         let places = ["conf/security", "jre/lib/security", "lib/security"];
         let found = places.iter().map(|p| self.home.join(p).join("java.security")).find(|p| p.is_file());

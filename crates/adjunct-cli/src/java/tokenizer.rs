@@ -19,7 +19,7 @@ pub(super) enum Token {
 }
 
 impl Token {
-    /// As Java shows it in a message.
+    /// Text of a token as Java's messages show it.
     pub fn shown(&self) -> String {
         match self {
             Token::End => "Token[EOF]".to_owned(),
@@ -144,7 +144,7 @@ impl<'a> Tokenizer<'a> {
         self.line = self.counted_lines.saturating_add(1);
     }
 
-    /// The rest of a string, its first quote read: to the second, or to the end of the line, which stays.
+    /// Reads the remainder of a string whose first quote was read: to the second quote, or to the end of the line, which stays unread.
     fn quoted(&mut self) -> String {
         let mut text = String::new();
         while let Some(c) = self.peek() {

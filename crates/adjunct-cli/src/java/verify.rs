@@ -36,7 +36,7 @@ way. 'asked' is whom Java asked first, 'served by' who did it; the module's coun
 Exit status: 0 all that the configuration enables for TLS was served by it, 1 something went elsewhere without a word or a handshake \
 failed, 2 the command line is wrong.";
 
-/// So many bytes go each way.
+/// Bytes that are sent each way.
 const BYTES: usize = 65536;
 
 /// Tell which provider and which hardware serve TLS in a JVM

@@ -101,7 +101,7 @@ pub fn services(name: &str) -> Vec<u32> {
 pub struct Listed {
     /// Its name in the configuration.
     pub name: String,
-    /// Its own words for itself.
+    /// The name that the program gives itself.
     pub title: String,
     /// Its version.
     pub version: String,

@@ -54,7 +54,8 @@ pub(super) struct Configuration {
 }
 
 impl Configuration {
-    /// The one in `path`; where it is the system's, and none that was `named`, with those that programs have of their own.
+    /// Looks at the configuration in `path`; where it is the system's and none was `named`, also at the configurations that programs have of their
+    /// own.
     ///
     /// # Errors
     /// [`Failure`] where it cannot be read.

@@ -18,7 +18,7 @@ const NONE: Uses = Uses { sign: false, encrypt: false, wrap: false, derive: fals
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Size {
     None,
-    /// So many bits a byte of the value's length.
+    /// Key size by the length of the value: this many bits for each byte.
     ValueLength(CK_ULONG),
     /// The length of the modulus.
     Modulus,

@@ -27,7 +27,7 @@ pub(super) struct Wanted {
     pub attrs: Option<String>,
     pub force: bool,
     pub file: PathBuf,
-    /// Of a PEM file.
+    /// Password of a PEM file.
     pub password: Option<Line>,
     pub force_password_prompt: bool,
     pub encrypted_pem: bool,

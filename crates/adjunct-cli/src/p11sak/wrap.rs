@@ -79,7 +79,7 @@ impl Mechanism {
         MECHANISMS.iter().find(|known| known.word.eq_ignore_ascii_case(name))
     }
 
-    /// As headers have it.
+    /// Name of the mechanism in the header of a file.
     fn name(self) -> String {
         self.word.to_ascii_uppercase()
     }
@@ -107,7 +107,7 @@ impl Mechanism {
 #[derive(Default)]
 pub(super) struct Wanted {
     pub mechanism: Option<&'static Mechanism>,
-    /// Of the key that wraps.
+    /// Label of the wrapping key.
     pub label: Option<String>,
     pub id: Option<String>,
     pub raw: bool,
@@ -170,7 +170,7 @@ struct Wrapping {
 }
 
 impl Wrapping {
-    /// Of texts, as options and headers have them.
+    /// Makes the wrapping of texts, as options and headers have them.
     fn of(
         mechanism: Mechanism,
         iv: Option<&str>,
@@ -195,7 +195,7 @@ impl Wrapping {
         Ok(Wrapping { mechanism, iv, hash, mgf, source: source.map(id).transpose()? })
     }
 
-    /// As calls have it.
+    /// The mechanism with its parameters, as the calls of PKCS #11 take it.
     fn call(&self) -> client::Mechanism<'_> {
         let kind = self.mechanism.kind;
         match (self.mechanism.parameter, &self.iv) {

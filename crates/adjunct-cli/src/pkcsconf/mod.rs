@@ -42,7 +42,7 @@ const SLOTS: i64 = 1024;
 const SLOTS_OF_OTHERS: i64 = 1 << 32;
 /// The status after a wrong command line, and where that of a return value would be taken for success.
 const WRONG: u8 = 255;
-/// That of -ENODEV, for a module without slots.
+/// The status for a module without slots: that of -ENODEV.
 const NO_SLOTS: u8 = 237;
 
 const NOTES: &str = "\

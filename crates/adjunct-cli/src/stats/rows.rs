@@ -44,9 +44,9 @@ impl Line {
 pub enum Rows {
     /// All.
     All,
-    /// Those that counted something.
+    /// Rows that counted something.
     Used,
-    /// Those of `icastats` on Z, which scripts expect, and of the others those that counted something.
+    /// Rows of `icastats` on IBM Z, which scripts expect, and any other row that counted something.
     OfZ,
 }
 

@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// How many users have series of their own.
 pub(crate) const USERS: usize = 64;
-/// Those beyond them.
+/// Label of the users that have no series of their own ([`USERS`]).
 const OTHER: &str = "other";
 
 /// A metric's name and its labels but the user's.

@@ -14,7 +14,7 @@ fn figure(stock: f64) -> Value {
     })
 }
 
-/// Of what is better where it is less.
+/// Values of a measure where less is better.
 fn less(stock: f64) -> Value {
     json!({
         "software": stat(stock * 3.0), "stock": stat(stock), "adjunct": stat(stock / 1.6),
@@ -46,7 +46,7 @@ fn logins() -> Value {
     })
 }
 
-/// Of sides that do not differ.
+/// Values of sides that do not differ.
 fn same(value: f64) -> Value {
     json!({"software": stat(value), "stock": stat(value * 1.01), "adjunct": stat(value), "adjunct_to_software": 1.0,
         "adjunct_to_stock": 0.99})

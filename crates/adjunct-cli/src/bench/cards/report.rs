@@ -48,7 +48,7 @@ pub struct OfSide {
 }
 
 impl OfSide {
-    /// Of its slices.
+    /// Makes a side's figures of its slices.
     pub fn new(slices: &[Slice]) -> OfSide {
         let per = |slice: &Slice| slice.operations as f64 / slice.wall.as_secs_f64();
         let rate = median(slices.iter().map(per).collect()).max(f64::MIN_POSITIVE);

@@ -21,9 +21,9 @@ use std::time::{Duration, Instant};
 
 /// A module that says nothing for so long hangs.
 const PATIENCE: Duration = Duration::from_secs(60);
-/// And one that is to make a row's objects after so long.
+/// The longest time a module may take to make a row's objects.
 const TO_PREPARE: Duration = adjunct_bench::pkcs11::PATIENCE.saturating_add(PATIENCE);
-/// And one that does not let its process end is ended after so long.
+/// The longest time a module's process may take to end.
 const GRACE: Duration = Duration::from_secs(2);
 
 /// Why there is no figure.
@@ -79,7 +79,7 @@ impl Target {
         }
     }
 
-    /// As the command line has it.
+    /// The target as arguments of the command line of a worker.
     fn arguments(&self) -> [OsString; 2] {
         match self {
             Target::Module(wanted) => ["--module".into(), text(wanted)],
@@ -206,7 +206,7 @@ fn numbers(done: &Done) -> String {
     format!("{}\t{}\t{}", done.operations, done.wall.as_nanos(), done.cpu.as_nanos())
 }
 
-/// And as it is read.
+/// Reads what [`numbers`] wrote of a slice.
 fn done(numbers: &str) -> Option<Done> {
     let numbers: Result<Vec<u64>, _> = numbers.split('\t').map(str::parse).collect();
     let [operations, wall, cpu] = numbers.ok()?[..] else { return None };

@@ -77,7 +77,7 @@ struct Bar {
 }
 
 impl Bar {
-    /// Of a row beside stock.
+    /// Makes the bar of a row that has stock beside it.
     fn new(label: &str, row: &Row) -> Option<Bar> {
         Some(Bar { label: label.to_owned(), ratio: row.ratio?, cpu: row.cpu_ratio, verdict: row.verdict() })
     }

@@ -12,7 +12,7 @@ use std::fmt::Write as _;
 
 /// The format of the JSON.
 pub const FORMAT: u32 = 1;
-/// Of the CPU time of its processors: a load that takes more is what limits the transactions of a second.
+/// Part of the CPU time of the load's processors above which the load, not the server, limits the transactions of a second.
 const SATURATED: f64 = 0.95;
 
 /// What slices of a side came to, and what was counted in them.
@@ -46,7 +46,7 @@ pub struct Row {
     pub clients: usize,
     /// Transactions a second: the median of the rounds.
     pub tps: f64,
-    /// That over stock's.
+    /// Transactions a second over those of stock.
     pub ratio: Option<f64>,
     /// Stock's CPU time of a transaction over this one's.
     pub cpu_ratio: Option<f64>,
@@ -88,7 +88,7 @@ pub struct Processors {
 }
 
 impl Row {
-    /// Of what was measured.
+    /// Makes a row of what was measured.
     pub fn new(
         (server, title): (&'static str, String),
         case: Case,
@@ -239,7 +239,7 @@ pub struct Report {
     /// Which processors the servers, the daemon and its cards have, and which the load; null where they share the only one.
     pub processors: Option<[String; 2]>,
     pub clients: usize,
-    /// Of a row, all sides together.
+    /// Seconds that a row is measured for, all sides together.
     pub seconds: f64,
     pub rounds: u32,
     /// Whether cards were asked for each operation, not only where that pays.

@@ -57,7 +57,7 @@ impl Programs {
         Ok(Programs { kind, server, version: version(kind.title(), &said) })
     }
 
-    /// Another program beside the server's.
+    /// Path of the program `name` in the folder of the server's program.
     fn beside(&self, name: &str) -> PathBuf {
         self.server.with_file_name(name)
     }

@@ -144,7 +144,7 @@ impl Report {
         valid.then(|| (row.requests_per_second / other.requests_per_second, other.cpu_per_1000 / row.cpu_per_1000))
     }
 
-    /// As tables.
+    /// Writes the report as tables.
     pub fn text(&self, style: Style) -> String {
         let mut text = format!("{}\n", style.strong(&shown(&self.cpu)));
         let _ = writeln!(text, "{}; {}", shown(&self.java), self.versions);

@@ -55,7 +55,7 @@ impl Fake {
         self.dir.path().join(name)
     }
 
-    /// The one line that `adjunct bench java` ends with; nothing may be left of what was begun.
+    /// Runs the benchmark, which fails, and gives its one line of error; panics if anything of what was begun is left.
     fn line(&self, start: Duration) -> String {
         let path = |name: &str| self.path(name).display().to_string();
         let (jdk, module, json, html) = (path("jdk"), path("module.so"), path("report.json"), path("page.html"));

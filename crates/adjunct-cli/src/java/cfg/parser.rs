@@ -507,7 +507,7 @@ impl Parser<'_> {
     }
 }
 
-/// As `Integer.parseInt` reads it, after `0x` as hexadecimal.
+/// Parses a number as `Integer.parseInt` does, and hexadecimal after `0x`.
 fn decode(word: &str) -> Option<i32> {
     match word.strip_prefix("0x").or(word.strip_prefix("0X")) {
         Some(hex) => i32::from_str_radix(hex, 16).ok(),

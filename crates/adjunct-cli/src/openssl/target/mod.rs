@@ -45,7 +45,7 @@ pub struct TargetState {
     pub working: bool,
     /// The configuration.
     pub config: PathBuf,
-    /// The other files that belong to it.
+    /// Further files that belong to the target.
     pub files: Vec<PathBuf>,
     /// The programs it is about, by their own files.
     pub programs: Vec<PathBuf>,

@@ -61,7 +61,7 @@ pub enum Cause {
     /// BoringSSL or AWS-LC is linked into it.
     #[serde(rename = "boringssl")]
     BoringSsl,
-    /// Another library (libgcrypt, Mbed TLS, wolfSSL, libsodium) encrypts for it.
+    /// A library other than OpenSSL (libgcrypt, Mbed TLS, wolfSSL, libsodium) encrypts for it.
     OtherLibrary,
     /// It brings a provider of its own, before which adjunct may have stepped back.
     OwnProvider,

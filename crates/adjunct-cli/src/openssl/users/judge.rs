@@ -47,7 +47,7 @@ impl Gets {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Rights {
-    /// Those of who starts it.
+    /// The rights of whoever starts the program.
     #[default]
     Own,
     /// Its file's owner's.
@@ -59,7 +59,7 @@ pub enum Rights {
 }
 
 impl Rights {
-    /// Those of a file.
+    /// The rights that a file gives to the program in it.
     pub fn of(path: &Path) -> Rights {
         use std::os::unix::fs::MetadataExt;
         let mode = std::fs::metadata(path).map_or(0, |m| m.mode());

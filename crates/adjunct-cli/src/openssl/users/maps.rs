@@ -5,7 +5,7 @@ use serde::Serialize;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-/// Another library that encrypts, or what runs code that brings its own.
+/// A library other than OpenSSL that encrypts, or something that runs code with a library of its own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Other {

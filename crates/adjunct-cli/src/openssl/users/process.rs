@@ -127,14 +127,14 @@ pub enum Confined {
 /// The processes of the machine.
 #[derive(Debug, Default)]
 pub struct Processes {
-    /// Those that were looked at.
+    /// The processes that were looked at.
     pub list: Vec<Process>,
     /// How many may not be looked at: others' processes.
     pub hidden: usize,
 }
 
 impl Processes {
-    /// Those with OpenSSL or adjunct alone.
+    /// Keeps the processes that have OpenSSL or adjunct.
     pub fn with_openssl(mut self) -> Processes {
         self.list.retain(|process| process.libcrypto.is_some() || process.loaded);
         self

@@ -374,7 +374,7 @@ impl State {
     }
 }
 
-/// Another side first each round, and every other round backwards.
+/// Order of the three sides in a round: each side begins in turn, and every other round runs backwards.
 pub fn order(round: usize) -> [usize; 3] {
     let turn = |step: usize| (step + round / 2) % 3;
     if round.is_multiple_of(2) { [turn(0), turn(1), turn(2)] } else { [turn(2), turn(1), turn(0)] }

@@ -79,7 +79,7 @@ pub struct Rounds {
 }
 
 impl Rounds {
-    /// So many rounds of an estimated time in seconds.
+    /// Begins `rounds` rounds that are estimated to take `estimate` seconds each.
     pub fn new(rounds: usize, estimate: f64) -> Rounds {
         Rounds { left: rounds, estimate, spent: 0.0, done: 0 }
     }

@@ -56,7 +56,7 @@ pub struct Opening<'a> {
 }
 
 impl<'a> Opening<'a> {
-    /// Of a report; nothing where OpenSSH's own choice or all that it offers was not measured.
+    /// Makes the opening of a report; `None` where OpenSSH's own choice, or everything that it offers, was not measured.
     pub fn of(report: &'a Report) -> Option<Opening<'a>> {
         let section = report.sections.iter().find(|section| section.id == "table2")?;
         let offered = &report.header.default_ciphers;

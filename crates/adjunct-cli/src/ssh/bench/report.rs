@@ -241,7 +241,7 @@ pub struct Stat {
 }
 
 impl Stat {
-    /// Of `values`, rounded to `decimals` digits after the point, and one more for the single values; `None` of none.
+    /// Makes the figure of `values`, rounded to `decimals` digits, single values to one more; `None` without values.
     pub fn new(values: &[f64], decimals: usize) -> Option<Stat> {
         let [low, median, high] = quartiles(values)?.map(|value| rounded(value, decimals));
         Some(Stat { median, low, high, values: values.iter().map(|v| rounded(*v, decimals + 1)).collect() })

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 /// The shortest block that is repeated, in bytes: it stays in a processor's caches while it is compared.
 const BLOCK: u64 = 4 << 20;
-/// As often at most a block is named on the remote command line.
+/// How often, at most, a block is named on the remote command line.
 const REPEATS: u64 = 250;
 
 /// Data of a given length.

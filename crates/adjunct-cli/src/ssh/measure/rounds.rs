@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 pub struct Limits {
     /// Every job is measured at least this often, however long that takes.
     pub least: usize,
-    /// And at most this often.
+    /// Every job is measured at most this often.
     pub most: usize,
     /// No round is begun that would end after this time.
     pub budget: Duration,

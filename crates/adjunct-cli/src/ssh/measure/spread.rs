@@ -15,7 +15,7 @@ pub struct Spread {
 }
 
 impl Spread {
-    /// Of these values; of none, 0 with an infinite error.
+    /// Makes the spread of `values`; without values 0, with an infinite error.
     pub fn of(values: &[f64]) -> Spread {
         let count = values.len();
         let middle = median(values.iter().copied());

@@ -81,7 +81,7 @@ impl Trial {
         self.steps.iter().find(|step| step.with == with && step.choice == *choice)
     }
 
-    /// Of the rows of a survey, where nothing was measured beside it: copies and logins of that one side.
+    /// Makes a trial of a survey's rows where no second side was measured: it has copies and logins of that one side.
     pub fn of_rows(survey: &Survey, choices: &[&Choice]) -> Trial {
         let with = if survey.accelerated { With::Adjunct } else { With::Stock };
         let step = |choice: &&Choice| {
@@ -162,7 +162,7 @@ pub struct Gain {
 const USELESS: f64 = 0.5;
 
 impl Gain {
-    /// Of a trial, between what is agreed on today and what is agreed on then; `None` where that was not measured.
+    /// Works out the gain from what is agreed on today to what is agreed on then; `None` where no side measured both.
     pub fn of(trial: &Trial, today: &Choice, then: &Choice) -> Option<Gain> {
         let has = |with| trial.step(with, today).is_some() && trial.step(with, then).is_some();
         let (stock, accelerated) = (has(With::Stock), has(With::Adjunct));

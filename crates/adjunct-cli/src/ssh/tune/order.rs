@@ -8,9 +8,8 @@ use crate::ssh::measure::Spread;
 use crate::ssh::verify::knowledge;
 use adjunct::ops::choice as route;
 
-/// Those of `names` that the policy allows, the cheapest first within each rank. Where costs are not clearly apart, ciphers that
-/// this machine has instructions for go first, and otherwise the order they had in `names` stays; what was not measured stays
-/// behind what was.
+/// Orders the `names` that the policy allows, the cheapest first within each rank. Where costs are not clearly apart, ciphers that this machine has
+/// instructions for go first, and otherwise the order in `names` stays; what was not measured stays behind what was.
 pub fn order(policy: &Policy, kind: Kind, names: &[String], cost: impl Fn(&str) -> Option<Spread>) -> Vec<String> {
     let mut ranked: Vec<(usize, &String)> =
         names.iter().filter_map(|name| Some((policy.rank(kind, name)?, name))).collect();

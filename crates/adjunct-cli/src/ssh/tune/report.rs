@@ -41,7 +41,7 @@ pub struct Planned<'a> {
 }
 
 impl<'a> Planned<'a> {
-    /// Of a plan.
+    /// Makes what is shown of a plan.
     pub fn of(plan: &'a Plan) -> Planned<'a> {
         Planned { plan, changes: plan.changes(), in_force: named(&plan.now), then_in_force: named(&plan.then) }
     }

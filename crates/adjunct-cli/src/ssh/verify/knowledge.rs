@@ -60,7 +60,7 @@ pub enum Act {
 pub enum Program {
     /// OpenSSH, major and minor.
     OpenSsh(u32, u32),
-    /// Another one.
+    /// A program that is not in this list.
     Other,
 }
 

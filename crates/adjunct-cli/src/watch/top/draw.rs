@@ -73,7 +73,7 @@ impl Paint {
         if self.plain { Style::new() } else { Style::new().fg(colour) }
     }
 
-    /// That of a share of hardware.
+    /// Style for a share of hardware (0 to 1).
     fn share(self, share: Option<f64>) -> Style {
         match share {
             None => Style::new(),

@@ -91,7 +91,7 @@ impl Period {
         }
     }
 
-    /// Of all users together.
+    /// Sums the counters of all users.
     fn all(&self) -> Snapshot {
         self.grown.iter().fold(Snapshot::new(0), |sum, one| sum.plus(one))
     }

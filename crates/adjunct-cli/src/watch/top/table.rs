@@ -41,14 +41,14 @@ pub(super) const fn column(title: &'static str, key: &'static str, unit: Unit) -
 pub(super) enum Cell {
     Text(String),
     Count(u64),
-    /// Of any unit that is no exact number; none where there is nothing to divide by.
+    /// A number with any unit, not exact; `None` where there is nothing to divide by.
     Real(Option<f64>),
     /// Behind the last column: what the row's parts are shown of.
     Part(Part),
 }
 
 impl Cell {
-    /// As people read it.
+    /// Text of a cell for people.
     pub(super) fn text(&self, unit: Unit) -> String {
         match (self, unit) {
             (Cell::Text(text), _) => text.clone(),

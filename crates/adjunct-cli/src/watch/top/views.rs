@@ -153,7 +153,7 @@ impl Period {
         }
     }
 
-    /// Of all users: what was counted until now, and what in this time.
+    /// Sums the counters of all users: counted until now, and counted in this time.
     fn sums(&self) -> (Snapshot, Snapshot) {
         let sum = |all: &mut dyn Iterator<Item = &Snapshot>| all.fold(Snapshot::new(0), |sum, one| sum.plus(one));
         (sum(&mut self.now.users.iter().map(|counted| &counted.snapshot)), sum(&mut self.grown.iter()))

@@ -42,7 +42,7 @@ pub enum Layout {
     Narrow,
     /// Names to the left of their bars.
     Wide,
-    /// As wide, for long names: above their bars.
+    /// Names above their bars, in a chart as wide: for long names.
     Above,
 }
 

@@ -53,7 +53,7 @@ fn sentence(report: &Report, opening: Option<&Opening<'_>>) -> String {
     line.map_or_else(|| "Nothing was compared.".to_owned(), |line| line.sentence() + ".")
 }
 
-/// The one chart: time and processor time of three suites.
+/// Draws the chart with the time and the processor time of three suites.
 fn answer(opening: &Opening<'_>) -> Result<Markup, Failure> {
     let name = |what: &str, suite: Suite<'_>| format!("{what}: {}", suite.cipher());
     let suites = [

@@ -49,13 +49,13 @@ impl Refused {
 /// What lists mean to those that are known.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct Effect {
-    /// Those that can connect.
+    /// Peers that can connect.
     pub connect: Vec<String>,
     /// What stays for whom, though the policy would leave it out.
     pub kept: Vec<Kept>,
-    /// Those that can connect today, and no longer could.
+    /// Peers that can connect today and no longer could.
     pub refused: Vec<Refused>,
-    /// Those that cannot connect today either.
+    /// Peers that cannot connect today either.
     pub unable: Vec<Refused>,
 }
 
@@ -64,7 +64,7 @@ pub struct Effect {
 pub struct Ground<'a> {
     /// Whose lists they are.
     pub program: Program,
-    /// Those that are known.
+    /// The peers that are known.
     pub peers: &'a [Peer],
     /// The types of the host keys of this machine's sshd; none where they are not known.
     pub host_keys: Option<&'a [String]>,

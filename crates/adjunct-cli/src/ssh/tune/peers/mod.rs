@@ -130,7 +130,7 @@ pub fn known() -> Result<Vec<Peer>, Failure> {
     Ok(table.peer.into_iter().map(peer).collect())
 }
 
-/// As many names as are shown; `--json` has all.
+/// The most names that are shown; `--json` has all.
 const SHOWN: usize = 4;
 
 /// What to know of lists, a line each: who is refused, for whom something stays, and who cannot connect today either. `own` says where

@@ -19,7 +19,7 @@ pub struct Agreed {
 /// Where the lists have nothing in common: one kind, and the cipher that it would have gone with, for a MAC.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Nothing {
-    /// Of which list.
+    /// The list that has nothing in common.
     pub kind: Kind,
 }
 

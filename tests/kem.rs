@@ -54,7 +54,7 @@ fn calls(counters: &Counters, function: &str) -> u64 {
     counters.get(function).map_or(0, |(hardware, software)| hardware + software)
 }
 
-/// That one side has done its part of exchanges by ML-KEM since `before`, in software, and nothing of the other's.
+/// Checks that one side has counted its part of exchanges by ML-KEM since `before`, in software, and nothing of the other's part.
 #[track_caller]
 fn counted(lab: &Lab, before: &Counters, server: bool) {
     let (of_client, of_server): (&[&str], &[&str]) = (&["ML-KEM Keygen", "ML-KEM Decaps"], &["ML-KEM Encaps"]);

@@ -48,7 +48,7 @@ pub type Times = Vec<(u16, u64)>;
 pub struct Slice {
     /// Operations that ended in the time that counts.
     pub operations: u64,
-    /// That time.
+    /// Length of the time in which [`Slice::operations`] were counted.
     pub wall: Duration,
     /// CPU time of the crew in it.
     pub cpu: Duration,
@@ -61,7 +61,7 @@ pub struct Slice {
 }
 
 impl Slice {
-    /// Of operations that took so many nanoseconds each; `all` are those with the lead-in's.
+    /// Makes a slice of operations that took `nanoseconds` each; `all` counts the operations of the lead-in, too.
     pub fn of_times(nanoseconds: &[u64], all: u64) -> Slice {
         let mut counts = vec![0; BUCKETS];
         nanoseconds.iter().for_each(|&time| counts[bucket(time)] += 1);
@@ -69,7 +69,7 @@ impl Slice {
         Slice { operations: nanoseconds.len() as u64, all, times, ..Slice::default() }
     }
 
-    /// As words between tabs.
+    /// Writes the slice as words between tabs, which [`Slice::from_text`] reads.
     pub fn to_text(&self) -> String {
         let times: Vec<String> = self.times.iter().map(|(bucket, count)| format!("{bucket}:{count}")).collect();
         let nanoseconds = [self.wall, self.cpu, self.others].map(|time| time.as_nanos().to_string()).join("\t");

@@ -227,7 +227,7 @@ impl Row {
         Ok(key.map(|key| Keys { key, original }))
     }
 
-    /// As [`Row::work`], with keys that were made before.
+    /// Makes the row's work with `keys`, where [`Row::work`] would make new ones.
     pub fn work_with(self, side: Side, stock: Side, keys: Keys) -> Result<Option<Work>, Error> {
         match self.operation {
             Operation::Sign(p) | Operation::Verify(p) => self.signature(side, stock, keys, p),

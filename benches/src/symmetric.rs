@@ -27,7 +27,7 @@ pub enum Mode {
     Aead,
     /// IV, data, final, tag, without associated data.
     NoData,
-    /// As [`Mode::Aead`], with the length announced first.
+    /// The calls of [`Mode::Aead`], after the length of the message has been announced.
     Ccm,
 }
 

@@ -125,7 +125,7 @@ pub struct Holding {
 }
 
 impl Holding {
-    /// Of a process.
+    /// Reads what a process holds.
     pub fn of(pid: u32) -> Holding {
         let text = |name: &str| std::fs::read_to_string(format!("/proc/{pid}/{name}")).unwrap_or_default();
         let count = |name: &str| std::fs::read_dir(format!("/proc/{pid}/{name}")).map_or(0, Iterator::count);

@@ -223,7 +223,7 @@ fn small<C: nist::Curve<N>, const N: usize>(lane: usize) -> Vec<u8> {
     out
 }
 
-/// Another number that is as good.
+/// Changes the lower half of `number`'s bytes, so that each signature gets another input.
 fn next(number: &mut [u8]) {
     let last = number.len() - 1;
     number[last] = number[last].wrapping_add(1);

@@ -56,7 +56,7 @@ pub struct Subject {
     /// Who is logged in, and whose objects the session's are.
     session: Session<'static>,
     keys: BTreeMap<String, CK_OBJECT_HANDLE>,
-    /// So many of the session and so many of the token were made to be looked for.
+    /// Objects that were made to be looked for: this many of the session, and this many of the token.
     objects: usize,
     stored: usize,
 }
@@ -162,8 +162,8 @@ fn initialize(path: &Path, length: Duration) -> Result<Done, Why> {
     Ok(done)
 }
 
-/// The one operation of [`What::Start`], in a process that has not used the module before: it is loaded, initialized, a session opened,
-/// and one of so many objects of the token looked for.
+/// Measures [`What::Start`] in a process that has not used the module: loads and initializes it, opens a session and looks for one of `objects`
+/// objects.
 ///
 /// # Errors
 /// [`Why`] it cannot be measured.

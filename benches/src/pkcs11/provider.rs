@@ -57,7 +57,7 @@ fn kind(pair: Pair) -> Kind {
 }
 
 impl Subject {
-    /// That of a row; `None` where EVP has no such function, or no context that could be kept for it.
+    /// Makes the subject of a row; `None` where EVP has no such function, or no context that could be kept for it.
     fn of(row: &Row) -> Option<Subject> {
         if row.new_session || row.beside > 0 {
             return None;

@@ -14,13 +14,13 @@ pub use adjunct::card::SYSTEM;
 pub struct Folder(PathBuf);
 
 impl Folder {
-    /// The one at a path.
+    /// Makes the folder at `path`.
     pub fn at(path: impl Into<PathBuf>) -> Folder {
         Folder(path.into())
     }
 
-    /// The one tools look at: that of `ADJUNCT_CARDS_DIR`; else the machine's, where a daemon has run there; else the user's own
-    /// (`$XDG_RUNTIME_DIR/adjunct`), where that has one; else the machine's.
+    /// Finds the folder that tools look at: `ADJUNCT_CARDS_DIR`; else the machine's, where a daemon has run there; else the user's own
+    /// (`$XDG_RUNTIME_DIR/adjunct`), where it exists; else the machine's.
     pub fn found() -> Folder {
         if let Some(named) = env::var_os(VARIABLE).filter(|name| !name.is_empty()) {
             return Folder(named.into());

@@ -42,7 +42,7 @@ impl FromIterator<u8> for Mask {
     }
 }
 
-/// As the driver's attributes have it: `0x` and 64 hexadecimal digits.
+/// Writes a mask as the driver's attributes show it: `0x` and 64 hexadecimal digits.
 impl fmt::Display for Mask {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("0x")?;

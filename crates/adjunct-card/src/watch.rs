@@ -20,7 +20,7 @@ use std::{io, thread};
 const TICK: Duration = Duration::from_millis(10);
 /// Ticks in which nothing happened, after which nothing wakes this process any more.
 const QUIET: u32 = 5;
-/// As many threads as a card has, or about that.
+/// Threads that there is room for at first: about as many as a card has.
 const MANY: usize = 256;
 /// Ignored where nobody handles it.
 const SIGNAL: libc::c_int = libc::SIGURG;

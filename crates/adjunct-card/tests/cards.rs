@@ -444,7 +444,7 @@ fn wrong_results_are_not_used() {
     assert_eq!((counted.on_card, counted.alone), (0, alone));
 }
 
-/// As an administrator starts it: on a CPU without lanes there is no card, and a sentence why.
+/// A daemon without options, on a CPU without lanes, starts no card and says why in one sentence.
 #[test]
 fn without_lanes_there_is_no_card_by_itself() {
     if adjunct::card::work::available() {

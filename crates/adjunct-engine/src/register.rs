@@ -90,7 +90,7 @@ impl Registry {
         found
     }
 
-    /// Those of `methods` that another engine serves by default: who configured it meant it.
+    /// The `methods` that another engine serves by default: whoever configured it meant it.
     unsafe fn taken(&self, methods: c_uint) -> c_uint {
         let defaults =
             [(RSA, self.default_rsa), (EC, self.default_ec), (DH, self.default_dh), (RAND, self.default_rand)];

@@ -268,8 +268,8 @@ unsafe fn put(result: &[u8], to: *mut u8) -> c_int {
     result.len() as c_int
 }
 
-/// The one shape of the four operations: ours, which counts to the user of now, or `None` for OpenSSL's, which also raises the
-/// errors. `public`: it needs the public exponent.
+/// Does one of RSA_METHOD's four operations: ours, which counts for the effective user, or with `None` OpenSSL's, which also raises the errors.
+/// `public`: it needs the public exponent.
 unsafe fn either(
     (length, from, to, rsa, padding): (c_int, *const u8, *mut u8, Opaque, c_int),
     (theirs, public): (RsaOperation, bool),

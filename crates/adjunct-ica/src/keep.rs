@@ -31,13 +31,13 @@ pub struct Kept<T> {
 struct State<T> {
     /// The process's; 0 at first.
     generation: u32,
-    /// Of the wishes, how many are fulfilled.
+    /// How many of the requests to wipe are fulfilled.
     wiped: u32,
     prefix: [u8; 32],
     keys: Keys<T>,
 }
 
-/// The one used last stands last.
+/// Kept keys, the least recently used first.
 type Keys<T> = Vec<(Tag, Shared<T>)>;
 
 impl<T> Kept<T> {
@@ -267,7 +267,7 @@ mod tests {
         assert_eq!((wiped.load(SeqCst), prepare(&kept, &wiped, 0..1)), (1, 1));
     }
 
-    /// As in a child: the state is of another process.
+    /// Puts the state into that of a child of fork: it belongs to another process.
     fn inherited<T>(kept: &Kept<T>, inside: bool) {
         kept.hold(|state| state.generation += 1);
         kept.state.pretend(if inside { generation() + 1 } else { 0 });

@@ -20,7 +20,7 @@ enum Machine {
     Whole,
     /// None that is dedicated.
     Plain,
-    /// Those of the batches (libica-cex).
+    /// Dedicated instructions in batches alone (libica-cex).
     Batches,
 }
 

@@ -208,7 +208,7 @@ fn rfc_8032() {
     }
 }
 
-/// Of a private key and a peer: public key and shared secret.
+/// A function of a private key and a peer that gives the public key and the shared secret.
 type Derive<const N: usize> = fn(&[u8; N], &[u8; N]) -> ([u8; N], Option<[u8; N]>);
 
 /// How many vectors of a set of Wycheproof's were tried.

@@ -7,7 +7,7 @@ mod common;
 use common::{PLAIN, here, is_good, libraries, natively, program, program_of, run};
 use std::process::Command;
 
-/// Of processes, signals and filters an emulator has a rough idea only.
+/// Whether the tests run on a kernel; an emulator has only an approximation of processes, signals and filters.
 fn on_a_kernel() -> bool {
     natively("the processor is emulated, and with it the kernel's view of the process")
 }

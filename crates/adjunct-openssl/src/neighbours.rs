@@ -250,7 +250,7 @@ impl Seen {
     }
 }
 
-/// The one behind the argument of a notice, while it is there.
+/// The entry that the argument of a notice stands for, while it exists.
 fn seen(argument: *mut c_void) -> Option<adjunct::slab::Entry<Seen>> {
     SEEN.get(Number::from_integer(argument as usize as u64)?)
 }

@@ -60,7 +60,7 @@ impl Context {
         }
     }
 
-    /// As in OpenSSL, what is asked before it was instantiated, or after it was uninstantiated, is instantiated by that.
+    /// Instantiates a generator that is asked before it was instantiated, or after it was uninstantiated, as OpenSSL does.
     fn ready(&self) -> bool {
         let may = self.state.load(Relaxed) == READY || self.cipher.load(Relaxed);
         if may {

@@ -102,7 +102,7 @@ fn who_looks_at_providers_keeps_default() {
     assert_eq!(ours, stock);
 }
 
-/// Its own query stays as it is, so that `default` cannot be hidden by one.
+/// A program's own default query stays, so that `default` cannot be hidden by adjunct's.
 #[test]
 fn a_program_with_a_query_of_its_own_keeps_it() {
     let found = run(&place().program, "adjunct.cnf", "foreign, own query");

@@ -25,7 +25,7 @@ impl std::fmt::Debug for Engines {
 }
 
 impl Engines {
-    /// Those of a libcrypto; none where it was not found.
+    /// Finds the engine functions of a libcrypto; empty where it was not found.
     pub fn of(libcrypto: Option<Object>) -> Engines {
         Engines(libcrypto.and_then(Functions::find))
     }

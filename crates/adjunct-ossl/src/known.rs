@@ -36,7 +36,7 @@ impl<T> Known<T> {
         unsafe { self.0.load(Ordering::Acquire).as_ref() }
     }
 
-    /// That of a libcrypto.
+    /// The value for a libcrypto.
     pub fn of(&self, object: Object) -> Option<&'static T> {
         self.entries().find(|entry| entry.base == object.base()).map(|entry| &entry.value)
     }

@@ -61,7 +61,7 @@ macro_rules! library {
         pub mod $module {
             use super::{COMMON, FATAL, Reason};
 
-            /// Its own reasons with the names that the header gives them.
+            /// The library's own reasons with the names that the header gives them.
             pub const ALL: &[(&str, u32)] = &[$((concat!($prefix, stringify!($name)), $name.code())),*];
             $(pub const $name: Reason = Reason::new($library, $number);)*
             pub const MALLOC_FAILURE: Reason = Reason::new($library, 256 | COMMON | FATAL);

@@ -64,7 +64,7 @@ impl Template {
         self.0.is_empty()
     }
 
-    /// As calls have it: the values are only read.
+    /// The attributes as calls take them: the values are only read.
     pub(crate) fn list(&self) -> Vec<CK_ATTRIBUTE> {
         let attribute = |(kind, value): &Attribute| CK_ATTRIBUTE {
             type_: *kind,
@@ -101,7 +101,7 @@ pub enum Mechanism<'a> {
     Ctr {
         /// The first block.
         block: [u8; 16],
-        /// So many.
+        /// Bits of the counter.
         bits: u8,
     },
     /// AES-GCM with a tag of 16 bytes.

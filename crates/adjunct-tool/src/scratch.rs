@@ -62,7 +62,7 @@ impl Folder {
         self.link.as_deref().unwrap_or(&self.path)
     }
 
-    /// Its own name, for who moves it.
+    /// Path of the folder itself, for whoever moves it.
     pub fn itself(&self) -> &Path {
         &self.path
     }
@@ -169,7 +169,7 @@ fn remove(path: &Path) {
     }
 }
 
-/// Those that are there, for who ends the process without dropping anything.
+/// Folders that exist, so that a process that exits without dropping values can remove them.
 static LIVING: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
 
 fn living() -> MutexGuard<'static, Vec<PathBuf>> {

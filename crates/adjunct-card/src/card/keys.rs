@@ -92,7 +92,7 @@ impl Keys {
     }
 }
 
-/// Of things with an owner and the time of their last use: the least recently used one of the owner that has the most.
+/// Finds, among things with their owner and the time of their last use, the least recently used one of the owner that has the most.
 fn one_too_many<T>(things: impl Iterator<Item = (u32, u64, T)>) -> Option<T> {
     let mut owners: HashMap<u32, (usize, u64, T)> = HashMap::new();
     for (uid, used, thing) in things {

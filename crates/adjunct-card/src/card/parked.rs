@@ -13,7 +13,7 @@ const WHILE: Duration = Duration::from_millis(200);
 const MOST: usize = 1024;
 const PART: usize = 8;
 
-/// Those connections, the oldest first.
+/// Connections without a request, the oldest first, which a thread watches.
 #[derive(Debug)]
 pub struct Parked {
     all: VecDeque<(Instant, OwnedFd)>,

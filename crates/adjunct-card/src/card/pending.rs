@@ -30,7 +30,7 @@ const KINDS: usize = Kind::ALL.len();
 pub struct Limits {
     /// Requests that wait.
     pub waiting: usize,
-    /// Of the time of all workers, in hundredths.
+    /// Part of the time of all workers, in hundredths.
     pub share: u32,
     /// Connections.
     pub connections: usize,
@@ -69,7 +69,7 @@ struct User<T> {
 pub enum Choice<T> {
     /// These requests. It counts as one that works until [`Pending::done`].
     Batch(Kind, Vec<Waiting<T>>),
-    /// So many of a kind wait, and nobody works: these, unless more are on their way.
+    /// This many requests of a kind wait and no worker is busy: take them, unless more are on their way.
     Gather(Kind, usize),
     /// To wait.
     Nothing,
@@ -79,7 +79,7 @@ pub enum Choice<T> {
 #[derive(Debug)]
 pub struct Pending<T> {
     users: HashMap<u32, User<T>>,
-    /// Those of them that have requests.
+    /// The users that have requests waiting.
     active: Vec<u32>,
     counts: [usize; KINDS],
     limits: Limits,

@@ -40,7 +40,7 @@ const FIRST_GATHERED: u64 = 1_000_000;
 const LATELY: u64 = 50;
 /// Results that came wrong out of the lanes, after which the card is not to be used any more.
 const FAULTS: u32 = 3;
-/// Of so many batches the results of one are checked here, until one was wrong: programs check each.
+/// The results of one batch in this many are checked in the card until one was wrong; programs check every result.
 const CHECKED: u32 = 16;
 
 /// A program's connection.
@@ -94,7 +94,7 @@ pub struct Work {
 pub enum Wanted {
     /// It is among those that are kept.
     There(Key),
-    /// As the request brought it, and by what it will be found.
+    /// The key as the request brought it, and the tag by which it will be found.
     Bytes(Zeroizing<Vec<u8>>, Tag),
 }
 

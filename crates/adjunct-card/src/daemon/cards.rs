@@ -75,7 +75,7 @@ fn refused(error: Errno, why: impl Into<String>) -> Reply {
 }
 
 impl Cards {
-    /// Those of a configuration, with the counts of an earlier daemon where its state is there. None is started yet.
+    /// Makes the cards of a configuration, with the counts of an earlier daemon where its state is there. Starts none.
     ///
     /// # Errors
     /// What the system says.

@@ -164,7 +164,7 @@ pub unsafe extern "C" fn ica_ec_key_get_public_key(key: *const Key, q: *mut u8, 
     })
 }
 
-/// As [`ica_ec_key_get_public_key`].
+/// Copies the private number of `key` to `d`, and its length to `length`, as [`ica_ec_key_get_public_key`] does the public key.
 ///
 /// # Safety
 /// `key` is null or of `ica_ec_key_new`; `d` is null or as long as the private key; `length` is null or the caller's.

@@ -104,7 +104,7 @@ impl InMemory for Shake {
     fn set_length(&mut self, length: u128) {
         (self.high, self.low) = ((length >> 64) as u64, length as u64);
     }
-    /// That of the first part's call, as in the original, but no more than this call's caller has room for.
+    /// Bytes of the result: as the first part's call asked, as in libica, but no more than this call's caller has room for.
     fn result(&mut self, part: Part, room: usize) -> usize {
         if matches!(part, Part::Only | Part::First) {
             self.output_length = room as c_uint;

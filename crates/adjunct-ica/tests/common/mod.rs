@@ -38,7 +38,7 @@ pub fn compiler() -> Command {
     Command::new(std::env::var("CC").unwrap_or_else(|_| "cc".to_owned()))
 }
 
-/// Of how many published vectors one is tried: of all, but of fewer where an emulator runs them.
+/// Step between the published vectors that are tried: 1, or 8 under an emulator.
 pub fn every() -> usize {
     if emulated() { 8 } else { 1 }
 }

@@ -174,7 +174,7 @@ impl Aead for Context {
         Ok(())
     }
 
-    /// Also the length (neither input nor output).
+    /// Takes in a part of the message, or its length, where both pointers are null.
     ///
     /// # Safety
     /// As in the trait.

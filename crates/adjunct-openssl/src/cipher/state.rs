@@ -208,7 +208,7 @@ pub trait Mode: Clone {
     /// Learns of a new IV; most modes take it from the state.
     fn set_iv(_cipher: &mut Counted<Self::Cipher>, _iv: &[u8]) {}
 
-    /// Another key is about to be set: what becomes of a begun block is settled here, where versions of OpenSSL differ.
+    /// Settles a begun block before another key is set, where versions of OpenSSL differ.
     fn before_key(_cipher: &mut Counted<Self::Cipher>, _state: &State) {}
 
     /// The IV or counter as it stands now.

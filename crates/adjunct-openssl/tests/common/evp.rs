@@ -202,7 +202,7 @@ pub fn answers(key: &Key) -> Vec<(CString, c_int, Vec<u8>)> {
     all
 }
 
-/// That two keys answer alike; what differs is shown.
+/// Checks that two keys answer alike; shows what differs.
 #[track_caller]
 pub fn same_answers(one: &Key, other: &Key, what: &str) {
     let (one, other) = (answers(one), answers(other));

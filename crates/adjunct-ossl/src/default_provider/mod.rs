@@ -80,14 +80,14 @@ unsafe impl Send for Library {}
 unsafe impl Sync for Library {}
 
 impl Drop for Library {
-    /// Of one that another thread has made as well.
+    /// Frees the context of a library that another thread has made as well.
     fn drop(&mut self) {
         // SAFETY: nobody else knows this context.
         unsafe { (self.functions.lib_ctx_free)(self.context) };
     }
 }
 
-/// Those found so far; a process may hold more than one libcrypto.
+/// Default providers found so far; a process may hold more than one libcrypto.
 static KNOWN: Known<Library> = Known::new();
 
 /// A provider instance's way to its library: [`library`], remembered.
@@ -143,7 +143,7 @@ impl Library {
         unsafe { self.algorithms_of(self.provider, operation) }
     }
 
-    /// Those of another provider of this libcrypto.
+    /// Algorithms of another provider of this libcrypto.
     ///
     /// # Safety
     /// `provider` is one, whose lists are statics.

@@ -8,9 +8,9 @@ use std::process::Command;
 /// The processors of the servers and of the load, as taskset takes them; nothing where there is only one.
 #[derive(Debug, Clone)]
 pub struct Halves {
-    /// Those of the servers.
+    /// Processors of the servers.
     pub server: String,
-    /// Those of the load.
+    /// Processors of the load.
     pub load: String,
 }
 

@@ -155,7 +155,7 @@ pub struct Running {
 }
 
 impl Running {
-    /// Of a child of this process.
+    /// Watches a child of this process.
     pub fn new(child: Child) -> Running {
         tree::note(child.id());
         Running { child, asked: None }
@@ -258,8 +258,8 @@ pub struct Spent {
 }
 
 impl Spent {
-    /// Of all children this process has waited for, and of theirs. The kernel adds what a child spent the moment it is waited
-    /// for, so that the difference is that child's to the microsecond.
+    /// CPU time of all children that this process has waited for, and of their children. The kernel adds a child's time when it is waited for, so
+    /// that a difference is that child's time to the microsecond.
     pub fn by_children() -> Spent {
         let seconds = |time: TimeVal| time.num_microseconds() as f64 / 1e6;
         getrusage(UsageWho::RUSAGE_CHILDREN).map_or(Spent { user: 0.0, system: 0.0 }, |usage| Spent {

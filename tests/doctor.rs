@@ -63,7 +63,7 @@ impl Machine {
         self.command(&target().join("adjunct")).args(args).output().expect("adjunct")
     }
 
-    /// What it says of `subject`; its exit status agrees with the state.
+    /// Runs `adjunct doctor` on `subject`; its exit status has to agree with the state.
     fn doctor(&self, subject: &str) -> Value {
         let out = self.adjunct(&["doctor", "--json", subject]);
         let report: Value = serde_json::from_slice(&out.stdout).unwrap_or_else(|e| panic!("{subject}: {e}: {out:?}"));

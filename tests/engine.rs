@@ -101,7 +101,7 @@ fn login_is_counted_once(lab: &Lab, ssh: &Ssh, conf: &Path) {
     }
 }
 
-/// Everything from the engine, as the papers configure it: no login fails that works without, and bulk data is counted.
+/// With everything from the engine, as the papers configure it, no login fails that works without, and bulk data is counted.
 #[test]
 fn all_as_in_the_papers_keeps_nobody_out() {
     let lab = Lab::new();

@@ -157,7 +157,7 @@ fn what_enable_writes_does_no_harm_by_the_engine() {
     padding_needs_no_generator_of_the_default_context(&lab);
 }
 
-/// With the engine as stock, in a program whose default library context has no generator.
+/// RSA padding by the engine and by stock agree in a program whose default library context has no generator.
 fn padding_needs_no_generator_of_the_default_context(lab: &Lab) {
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("battery/context.c");
     let program = compile(lab, "context", &source, &[]);

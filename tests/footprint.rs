@@ -5,7 +5,7 @@ use adjunct_e2e::system::System;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-/// One run of the probe.
+/// A run of the probe.
 #[derive(Debug, Clone, Copy)]
 struct Probe {
     nanoseconds: u64,

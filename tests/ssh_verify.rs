@@ -28,7 +28,7 @@ fn verify(lab: &Lab, conf: &Path, args: &[&str]) -> Command {
     command
 }
 
-/// With a private server, both of `system`.
+/// `ssh verify` with a private server, both of `system`.
 fn private(lab: &Lab, system: &System, conf: &Path, options: &[&str]) -> Command {
     let mut command = verify(lab, conf, &["--private", "--json"]);
     command.arg("--ssh").arg(system.program("ssh")).arg("--sshd").arg(system.program("sshd"));
@@ -305,7 +305,7 @@ fn a_forced_command_is_said() {
     assert!(report["notes"].to_string().contains("forced command"), "{report:#}");
 }
 
-/// Without a host, a server that listens on this machine is taken.
+/// Without a host, `ssh verify` takes a server that listens on this machine.
 #[test]
 fn this_machines_own_server_is_preferred() {
     let (lab, system) = (Lab::new(), System::here());
@@ -349,7 +349,7 @@ fn this_machines_own_server_runs_no_shell() {
     assert!(!ran.exists(), "a shell ran");
 }
 
-/// One line on standard error, nothing on standard output.
+/// Checks for an exit status, one line on standard error, and nothing on standard output.
 fn refused(out: &Output, code: i32, words: &str) {
     let said = String::from_utf8_lossy(&out.stderr);
     assert_eq!(out.status.code(), Some(code), "{said}");

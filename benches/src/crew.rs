@@ -76,7 +76,7 @@ impl Slice {
         format!("{}\t{nanoseconds}\t{}\t{}", self.operations, self.all, times.join(","))
     }
 
-    /// From such words.
+    /// Parses the words of [`Slice::to_text`].
     pub fn from_text(text: &str) -> Option<Slice> {
         let words: Vec<&str> = text.split('\t').collect();
         let [operations, wall, cpu, others, all, times] = words[..] else { return None };
@@ -96,7 +96,7 @@ impl Slice {
     }
 }
 
-/// Where a time in nanoseconds is counted.
+/// The bucket that counts a time in nanoseconds.
 fn bucket(nanoseconds: u64) -> usize {
     let power = u64::from(nanoseconds.max(1).ilog2());
     let at = match power.checked_sub(PARTS.ilog2().into()) {

@@ -30,7 +30,7 @@ use std::path::PathBuf;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// There is no libcrypto, or it lacks what is called; with the loader's words.
+    /// There is no libcrypto, or it lacks a function that is called; with the loader's words.
     #[error("no usable libcrypto (OpenSSL 3.0 or newer): {0}")]
     Library(String),
     /// OpenSSL does not load the provider; with its words.

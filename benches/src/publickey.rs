@@ -40,7 +40,7 @@ pub enum Operation {
 /// The padding of an RSA operation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Padding {
-    /// Not RSA.
+    /// No padding: the key is not RSA.
     None,
     /// PKCS#1 v1.5.
     Pkcs1,
@@ -108,9 +108,9 @@ impl Key {
 /// One key on two sides.
 #[derive(Debug, Clone)]
 pub struct Keys {
-    /// On the side that is measured.
+    /// The key on the side that is measured.
     pub key: Key,
-    /// On the side that made it, stock.
+    /// The key on the side that made it, stock.
     pub original: Key,
 }
 

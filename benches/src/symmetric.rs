@@ -36,7 +36,7 @@ pub enum Mode {
 pub struct Cipher {
     /// OpenSSL's name.
     pub name: String,
-    /// How it is used.
+    /// How OpenSSL's functions are called.
     pub mode: Mode,
     /// The direction.
     pub encrypt: bool,

@@ -32,9 +32,9 @@ pub fn can_be() -> bool {
 /// When programs ask cards.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Asked {
-    /// For each operation.
+    /// Ask a card for each operation.
     Always,
-    /// Where the machine is so crowded that it pays.
+    /// Ask a card where the machine is so crowded that it pays.
     WhenCrowded,
 }
 

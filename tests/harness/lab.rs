@@ -20,7 +20,7 @@ pub struct Lab {
 /// What of adjunct a configuration loads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Modules {
-    /// Nothing.
+    /// No adjunct.
     Stock,
     /// The provider alone.
     Provider,

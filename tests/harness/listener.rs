@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 pub struct Listener {
     child: Child,
     log: PathBuf,
-    /// Where it listens.
+    /// Port where the server listens.
     pub port: u16,
 }
 
@@ -57,7 +57,7 @@ impl Listener {
         self.child.id()
     }
 
-    /// What it and its sessions have logged.
+    /// Log of the server and its sessions.
     pub fn log(&self) -> String {
         String::from_utf8_lossy(&std::fs::read(&self.log).unwrap_or_default()).into_owned()
     }

@@ -23,13 +23,13 @@ pub const LIMIT: Duration = Duration::from_secs(300);
 pub struct Pair<'a> {
     /// Files and OpenSSL configurations.
     pub lab: &'a Lab,
-    /// Whose `ssh`.
+    /// System whose `ssh` is used.
     pub client: &'a System,
-    /// Whose `sshd`.
+    /// System whose `sshd` is used.
     pub server: &'a System,
 }
 
-/// One side of a session.
+/// A side of a session.
 #[derive(Debug, Clone, Default)]
 pub struct Side {
     /// The OpenSSL configuration.
@@ -38,7 +38,7 @@ pub struct Side {
     pub options: Vec<String>,
     /// Further environment.
     pub environment: Vec<(String, String)>,
-    /// For a server: [`TESTER`](crate::system::TESTER) has an account.
+    /// For a server: whether [`TESTER`](crate::system::TESTER) has an account.
     pub account: bool,
 }
 
@@ -84,7 +84,7 @@ pub struct Ended {
 }
 
 impl Ended {
-    /// Both logs, for a failed assertion.
+    /// Logs of both sides, for a failed assertion.
     pub fn logs(&self) -> String {
         format!("{}\nclient:\n{}\nserver:\n{}", self.status, self.client, self.server)
     }

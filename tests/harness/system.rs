@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::{Mutex, OnceLock};
 
-/// Where programs come from.
+/// A system that programs come from.
 #[derive(Debug, Clone)]
 pub struct System {
     /// `here`, or the Debian suite.
@@ -14,7 +14,7 @@ pub struct System {
 }
 
 impl System {
-    /// This machine.
+    /// The system of this machine.
     pub fn here() -> System {
         System { name: "here", bin: None }
     }
@@ -56,7 +56,7 @@ impl System {
         Some(System { name: "openssl4", bin: Some(dir) })
     }
 
-    /// This machine and every newer suite that can be had; of the newer ones the newest alone where not all is tried ([`deep`]).
+    /// The systems that tests run with: this machine's and every newer suite that can be had; without [`deep`] the newest of those alone.
     pub fn all() -> Vec<System> {
         let newer = NEWER.into_iter().filter(|&name| deep() || name == NEWEST).filter_map(System::suite);
         std::iter::once(System::here()).chain(newer).collect()

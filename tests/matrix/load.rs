@@ -173,7 +173,7 @@ fn a_busy_agent_holds_no_more() {
     });
 }
 
-/// One connection, many sessions: the master's process and the server's hold no more after all of them than after a few.
+/// A connection with many sessions: the master's process and the server's hold no more after all of them than after a few.
 #[test]
 fn a_shared_connection_serves_many_sessions() {
     each_system(|system| {

@@ -16,7 +16,7 @@ pub struct Agent {
     child: Child,
     /// Its socket.
     pub socket: PathBuf,
-    /// What it counted.
+    /// Operations that the agent counted.
     pub counted: Counted,
 }
 

@@ -9,9 +9,9 @@ use std::time::{Duration, Instant};
 /// Makes the work of one thread.
 pub type Maker = Box<dyn Fn() -> Result<Work, Error> + Send + Sync>;
 
-/// One that is measured.
+/// A side that is measured.
 pub struct Side {
-    /// For messages.
+    /// Name of the side in messages.
     pub name: &'static str,
     /// Called once in each thread.
     pub maker: Maker,

@@ -12,11 +12,11 @@ pub const LANES: usize = 8;
 pub struct Kernel {
     /// Its instructions.
     pub instructions: u64,
-    /// One call.
+    /// A call of the kernel.
     pub work: Work,
 }
 
-/// None.
+/// No kernel: this architecture has none with lanes.
 pub fn kernel(_: Function, _: Option<&Key>) -> Option<Kernel> {
     None
 }

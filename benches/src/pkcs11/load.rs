@@ -19,7 +19,7 @@ pub struct Done {
 
 /// What one thread has, made in it.
 pub trait Thread {
-    /// What it does again and again.
+    /// Does the operation that is measured, once.
     ///
     /// # Errors
     /// [`Why`] it cannot go on.
@@ -98,7 +98,7 @@ impl Default for Sums {
     }
 }
 
-/// One thread's share. It meets the others twice, whatever happens.
+/// Runs a thread's share of the load. It meets the other threads twice, whatever happens.
 fn one<T: Thread>(
     make: impl FnOnce() -> Result<T, Why>,
     barrier: &Barrier,

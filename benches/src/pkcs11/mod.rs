@@ -53,7 +53,7 @@ pub struct Subject {
     path: PathBuf,
     module: &'static Module,
     token: Token,
-    /// Who is logged in, and whose objects the session's are.
+    /// The session that logged in; session objects belong to it.
     session: Session<'static>,
     keys: BTreeMap<String, CK_OBJECT_HANDLE>,
     /// Objects that were made to be looked for: this many of the session, and this many of the token.

@@ -96,7 +96,7 @@ impl Provider {
         Ok(Provider { side: Side::adjunct(f, module)?, stock: Side::stock(f)?, keys: BTreeMap::new() })
     }
 
-    /// What it is called, with the libcrypto that it serves.
+    /// Name of the provider, with the libcrypto that it serves.
     pub fn name(&self) -> String {
         format!("adjunct's provider, {}", self.side.f.version())
     }

@@ -82,13 +82,13 @@ impl What {
 pub struct Row {
     /// What is done.
     pub what: What,
-    /// By so many threads at once, each in a session of its own.
+    /// Threads at once, each in a session of its own.
     pub threads: u16,
     /// Each thread with a key of its own, instead of all with one.
     pub own_key: bool,
-    /// In a session that is opened for each operation.
+    /// Whether each operation opens a session for itself.
     pub new_session: bool,
-    /// Beside so many other objects: of the session that logged in, or, with [`What::Start`], of the token.
+    /// Number of other objects: of the session that logged in, or, with [`What::Start`], of the token.
     pub beside: usize,
 }
 

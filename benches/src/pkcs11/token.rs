@@ -24,7 +24,7 @@ pub struct Wanted {
 /// A token, and the PIN of its user.
 #[derive(Debug, Clone)]
 pub struct Token {
-    /// Where it is.
+    /// The token's slot.
     pub slot: CK_SLOT_ID,
     pin: Vec<u8>,
     /// Whether anybody has to log in.

@@ -43,7 +43,7 @@ pub enum Item {
 pub struct Node {
     /// Its name.
     pub name: String,
-    /// Where its socket is.
+    /// Path of the node's socket.
     pub path: String,
     /// Adapters, domains, control domains and ioctls that it allows.
     pub adapters: Mask,
@@ -87,18 +87,18 @@ pub enum Request {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Reply {
-    /// It is done.
+    /// The order was carried out.
     Done,
     /// The nodes that were asked for, or made.
     Nodes(Vec<Node>),
-    /// It is not done: the error number that the driver gives for it (`ENODEV`, `EINVAL`, `EPERM`, ...), and a sentence.
+    /// The order was not carried out: the error number that the driver gives for it (`ENODEV`, `EINVAL`, `EPERM`, ...), and a sentence.
     Refused(i32, String),
 }
 
 /// Why the daemon did not answer.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// There is nobody.
+    /// No daemon answers.
     #[error("no daemon listens at {0}: `adjunct cards enable` starts it")]
     NotRunning(String),
     /// The socket may not be used.

@@ -19,7 +19,7 @@ pub enum Order {
     Serve {
         /// The queue's place.
         queue: u16,
-        /// Whose it is.
+        /// The user whose connection it is.
         uid: u32,
     },
     /// The descriptor is a socket where programs of this queue's connect: the card is to accept them itself, and hand none on.
@@ -45,7 +45,7 @@ pub enum Report {
     Ready,
     /// A known answer was not found, or results of batches were wrong: it is not to be used.
     Faulty,
-    /// This CPU has no lanes.
+    /// The CPU has no lanes.
     NoLanes,
 }
 

@@ -120,7 +120,7 @@ const FEATURES: [&str; 5] = ["APSC", "APXA", "QACT", "RC8A", "APSB"];
 /// Why the state cannot be read.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// There is no file, or nobody writes it.
+    /// There is no state file, or no daemon writes it.
     #[error("no cards: adjunctd does not run (`adjunct cards enable` starts it)")]
     NotRunning,
     /// The file is of another version.

@@ -150,7 +150,7 @@ mod tests {
     use std::os::fd::OwnedFd;
     use std::time::Instant;
 
-    /// To close the last descriptor of the first takes half a minute: what was sent is not taken by the second.
+    /// A connection whose first socket takes half a minute to close: the second does not read what was sent (SO_LINGER).
     fn lingering() -> (TcpStream, TcpStream) {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let mut sends = TcpStream::connect(listener.local_addr().unwrap()).unwrap();

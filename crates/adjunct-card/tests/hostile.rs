@@ -209,7 +209,7 @@ fn limit_descriptors(command: &mut std::process::Command, most: u64) {
     }
 }
 
-/// Nothing is done for who has gone.
+/// A card does no request whose sender has gone.
 #[test]
 fn requests_of_who_has_gone_are_not_done() {
     if !there_can_be_cards() {
@@ -236,7 +236,7 @@ fn requests_of_who_has_gone_are_not_done() {
     assert!(done() < 350, "{} operations of 401", done());
 }
 
-/// Who asks twice before the answer, and who takes no answers, is let go; others go on.
+/// A client that asks again before the answer, or takes no answers, is disconnected; others go on.
 #[test]
 fn who_does_not_keep_to_the_turns_is_let_go() {
     if !there_can_be_cards() {

@@ -8,7 +8,7 @@ use nix::sys::resource::{UsageWho, getrusage};
 use nix::sys::time::TimeValLike;
 use std::time::Instant;
 
-/// This part of all processor time in use by others is worth a word.
+/// Part of all processor time in use by other programs that is worth a warning.
 const MUCH: f64 = 0.10;
 /// Median of the piece of work's times over its best time, above which the machine is called slow.
 const SLOW: f64 = 1.25;
@@ -34,7 +34,7 @@ struct Machine {
 }
 
 impl Watch {
-    /// From here on.
+    /// Begins to watch.
     pub fn start() -> Watch {
         Watch { start: Instant::now(), machine: Machine::now(), ours: ours(), looks: Vec::new() }
     }

@@ -111,9 +111,9 @@ fn lock(living: &Mutex<Vec<Apart>>) -> MutexGuard<'_, Vec<Apart>> {
 /// Operations that adjunct counted.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Served {
-    /// In hardware.
+    /// Operations in hardware.
     pub hardware: u64,
-    /// In software.
+    /// Operations in software.
     pub software: u64,
 }
 
@@ -134,7 +134,7 @@ impl Served {
         }
     }
 
-    /// Both together.
+    /// Adds two counts.
     pub fn plus(self, other: Served) -> Served {
         Served {
             hardware: self.hardware.saturating_add(other.hardware),
@@ -142,7 +142,7 @@ impl Served {
         }
     }
 
-    /// In a word.
+    /// The path in a word.
     pub fn text(self) -> &'static str {
         match self {
             Served { hardware: 0, software: 0 } => "not by adjunct",

@@ -16,7 +16,7 @@ pub(crate) struct Make {
     names: [&'static str; 2],
     /// What is said where there is none.
     missing: &'static str,
-    /// Who loads it.
+    /// Who loads the module.
     users: &'static str,
     /// How root loads one that others could change.
     remedy: &'static str,
@@ -201,7 +201,7 @@ pub(crate) fn unfit(file: &Path, interface: Interface) -> Option<String> {
     }
 }
 
-/// Where modules are installed: Debian's folder of the architecture, and those of other systems.
+/// Folders where PKCS #11 modules are installed: Debian's of the architecture, and other systems'.
 pub(crate) fn pkcs11_folders() -> impl Iterator<Item = PathBuf> {
     let triplet = format!("/usr/lib/{}-linux-gnu/pkcs11", std::env::consts::ARCH);
     [triplet.as_str(), "/usr/lib64/pkcs11", "/usr/lib/pkcs11"].map(PathBuf::from).into_iter()

@@ -240,7 +240,7 @@ fn no_temporary_folder_is_left() {
     nothing_is_left(&temporary);
 }
 
-/// On a terminal, something that takes long says so, and for how long it has been going on; elsewhere nothing of it is to be seen.
+/// On a terminal, something that takes long says so, and for how long it has been going on; elsewhere it prints nothing of that.
 #[test]
 fn long_work_is_not_silent() {
     if Command::new("script").arg("--version").output().is_err() {

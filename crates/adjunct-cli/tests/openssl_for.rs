@@ -19,7 +19,7 @@ use std::time::Duration;
 use tempfile::TempDir;
 
 const ADJUNCT: &str = env!("CARGO_BIN_EXE_adjunct");
-/// Without a survey of the machine's programs and processes.
+/// Arguments of `status` that do without a survey of the machine's programs and processes.
 const STATUS: &[&str] = &["status", "--below", "/etc", "--proc", "/nonexistent"];
 
 /// A copy of /etc in which sshd is a service of systemd's that reads /etc/default/ssh.

@@ -37,7 +37,7 @@ impl Home {
         Some(Home { dir })
     }
 
-    /// With a token in it.
+    /// Makes a home with a token in it.
     fn with_token() -> Option<Home> {
         let home = Home::new()?;
         let made = home.run(&["init", "--label", "mine"]);
@@ -53,7 +53,7 @@ impl Home {
         self.path("data/adjunct/tokens/default.token")
     }
 
-    /// Without PINs in the environment.
+    /// A command without PINs in its environment.
     fn bare(&self, args: &[&str]) -> Command {
         let mut command = Command::new(self.path("adjunct"));
         command.arg("token").args(args).env("ADJUNCT_STATS", "off").env("HOME", self.dir.path());
@@ -81,7 +81,7 @@ impl Home {
         run(&mut self.command(args), "")
     }
 
-    /// What it prints, where nothing is wrong.
+    /// Output of a command that succeeds.
     fn shown(&self, args: &[&str]) -> String {
         let said = self.run(args);
         assert_eq!((said.status, said.err.as_str()), (0, ""), "{args:?}");

@@ -83,7 +83,7 @@ impl Etc {
         self.command(words).output().unwrap()
     }
 
-    /// With the made-up figures.
+    /// Runs `ssh tune` with the made-up figures.
     fn tune(&self, words: &[&str]) -> Output {
         let from = self.path("tune.json");
         let mut all = vec!["--from", from.to_str().unwrap()];

@@ -82,7 +82,7 @@ pub fn bulk() -> &'static Bulk {
 pub struct Made(AtomicPtr<c_void>);
 
 impl Made {
-    /// Not yet made.
+    /// Makes a place where nothing was made yet.
     pub const fn new() -> Made {
         Made(AtomicPtr::new(std::ptr::null_mut()))
     }

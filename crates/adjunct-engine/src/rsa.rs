@@ -134,7 +134,7 @@ unsafe extern "C" fn forget(_: Opaque, slot: Opaque, _: Opaque, _: c_int, _: c_l
     }
 }
 
-/// Where an RSA object keeps its key; `None` where it cannot.
+/// The place where an RSA object keeps its key; `None` where it cannot.
 unsafe fn slot<'a>(rsa: Opaque) -> Option<&'a Slot> {
     let (f, index) = (functions(), original().index);
     if index < 0 {

@@ -22,7 +22,7 @@ use std::sync::atomic::{AtomicPtr, Ordering};
 pub struct Tables([AtomicPtr<c_void>; 2]);
 
 impl Tables {
-    /// None yet.
+    /// Makes an empty list.
     pub const fn new() -> Tables {
         Tables([const { AtomicPtr::new(null_mut()) }; 2])
     }
@@ -39,7 +39,7 @@ impl Tables {
         }
     }
 
-    /// Whether it is one of them.
+    /// Whether `table` is one of them.
     pub fn has(&self, table: *const c_void) -> bool {
         self.0.iter().any(|place| place.load(Ordering::Acquire).cast_const() == table)
     }

@@ -7,7 +7,7 @@ use adjunct::ops::mac::{BlockCipher, CmacOnce};
 use adjunct::wipe;
 use subtle::ConstantTimeEq;
 
-/// One that may run.
+/// Makes a CMAC, if the mode of the program allows it.
 #[inline]
 fn allowed(cipher: BlockCipher) -> Result<CmacOnce, Errno> {
     let once = CmacOnce::new(cipher);

@@ -47,7 +47,7 @@ pub trait Signatures<const N: usize, const S: usize>: Curve<N> {
 
     /// Signs; `public` is the public key of `private`.
     fn sign(private: &Private<N>, public: &[u8; N], message: &[u8]) -> Option<[u8; S]>;
-    /// Whether it is a signature of the message.
+    /// Whether `signature` is `public`'s of the message.
     fn verify(public: &[u8; N], message: &[u8], signature: &[u8; S]) -> bool;
 }
 

@@ -11,7 +11,7 @@ pub enum Part {
     Only,
     /// The first of several parts.
     First,
-    /// One between.
+    /// A part between the first and the last.
     Middle,
     /// The last.
     Final,

@@ -46,7 +46,7 @@ impl<T> Kept<T> {
     /// How often the lock is tried for, which is held for less than a microsecond.
     const TRIES: usize = 64;
 
-    /// Without any.
+    /// Makes an empty set.
     pub const fn new() -> Kept<T> {
         let state = State { generation: 0, wiped: 0, prefix: [0; 32], keys: Vec::new() };
         Kept { state: Lock::new(state), wishes: AtomicU32::new(0) }

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 /// `ica_set_fallback_mode`: whether software serves what hardware does not.
 static FALLBACKS: AtomicBool = AtomicBool::new(true);
-/// Whether it does for elliptic curves: not where the variable ICAPATH is 1.
+/// Whether software serves elliptic curves: not where the variable ICAPATH is 1.
 static CURVE_FALLBACKS: AtomicBool = AtomicBool::new(true);
 
 /// Sets whether software serves what hardware does not.

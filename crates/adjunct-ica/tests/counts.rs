@@ -13,12 +13,12 @@ use std::collections::BTreeSet;
 use std::io::{BufRead, BufReader, Write};
 use std::process::Stdio;
 
-/// Which instructions the program is left with.
+/// The instructions that the program is left with.
 #[derive(Clone, Copy, PartialEq)]
 enum Machine {
     /// All.
     Whole,
-    /// None that is dedicated.
+    /// No dedicated instructions.
     Plain,
     /// Dedicated instructions in batches alone (libica-cex).
     Batches,

@@ -93,7 +93,7 @@ impl Segment {
         Segment { id }
     }
 
-    /// One that the user nobody has made.
+    /// Makes a segment that belongs to the user nobody.
     fn of_nobody(key: i32, size: usize, mode: i32) -> Segment {
         let child = unsafe { libc::fork() };
         if child == 0 {

@@ -80,7 +80,7 @@ fn sanitizers_find_nothing_in_the_programs() {
     }
 }
 
-/// Not under AddressSanitizer, which has an allocator of its own.
+/// Memory that runs out gives an error. Not under AddressSanitizer, which has an allocator of its own.
 #[test]
 fn memory_that_runs_out_is_an_error() {
     if !on_a_kernel() {

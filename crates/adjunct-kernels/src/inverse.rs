@@ -206,7 +206,7 @@ fn inverse_of_word(m: u64) -> u64 {
     inverse
 }
 
-/// Without the zeros in front.
+/// A big-endian number without the zeros in front.
 fn trim(number: &[u8]) -> &[u8] {
     &number[number.iter().take_while(|&&byte| byte == 0).count()..]
 }

@@ -5,7 +5,7 @@ use std::arch::asm;
 /// Rounds to nearest, masks every exception, leaves denormal values as they are: what a process begins with.
 static DEFAULT: u32 = 0x1F80;
 
-/// While it lives, MXCSR is as when a process begins; afterwards it is as it was, with no exception's flag more.
+/// A scope in which MXCSR is as when a process begins. Dropping it restores MXCSR, with no exception flag added.
 #[derive(Debug)]
 pub struct Mode(u32);
 

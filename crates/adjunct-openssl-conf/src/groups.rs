@@ -39,7 +39,7 @@ enum Syntax {
     Names,
     /// Names that may be passed over (3.3 and 3.4).
     Optional,
-    /// These in tuples, of which the first that both sides have a member of wins (since 3.5).
+    /// Names in tuples, of which the first that both sides have a member of wins (since 3.5).
     Tuples,
 }
 

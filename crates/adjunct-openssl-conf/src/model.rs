@@ -7,7 +7,7 @@ use std::collections::HashMap;
 use std::fmt;
 use std::path::{Path, PathBuf};
 
-/// Where something stands.
+/// A place in a configuration: file and line.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Place {
     /// The included file; `None` for the file itself.
@@ -25,7 +25,7 @@ impl fmt::Display for Place {
     }
 }
 
-/// Where the text of included files comes from.
+/// A source of the text of included files.
 pub trait Includes {
     /// The files that `.include PATH` reads, in order: one, or those of a folder. Empty where nothing exists, which
     /// OpenSSL passes over.
@@ -54,7 +54,7 @@ pub struct Entry {
     pub value: Vec<u8>,
     /// Whether the value is the same for every program (no environment variable went into it).
     pub certain: bool,
-    /// Where it stands.
+    /// The place of the entry.
     pub place: Place,
 }
 

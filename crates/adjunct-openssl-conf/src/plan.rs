@@ -7,8 +7,8 @@ use super::property::{self, Clause};
 use super::{Entry, Model, Place, Refused};
 
 const PREFERRED: &str = "?provider=adjunct";
-/// By a property that adjunct's algorithms alone have: a clause on providers would take the place of what the default query says of them,
-/// and the generator of a provider that a program brings would never be used.
+/// The property query that keeps random generators away from adjunct, by a property that adjunct's algorithms alone have. A clause on providers would
+/// replace what the default query says of them, and the generator of a provider that a program brings would never be used.
 const NOT_FOR_RANDOM: &str = "adjunct.own!=yes";
 /// What names the section that Node reads in place of `openssl_conf`'s, since version 18 (`node --help`: `--openssl-shared-config`).
 const NODE: &[u8] = b"nodejs_conf";
@@ -37,22 +37,22 @@ impl Options {
         }
     }
 
-    /// These options with the engine that the module registers for `groups` (`default_algorithms` keywords); `None`: without.
+    /// Sets the engine that the module registers for `groups` (`default_algorithms` keywords); `None`: no engine.
     pub fn with_engine(self, groups: Option<&str>) -> Options {
         Options { engine: groups.map(str::to_owned), ..self }
     }
 
-    /// These options with TLS groups that programs are to offer and to take first.
+    /// Sets the TLS groups that programs are to offer and to take first.
     pub fn with_groups(self, groups: Option<TlsGroups>) -> Options {
         Options { groups, ..self }
     }
 
-    /// These options for Node too, which reads a section of its own.
+    /// Sets whether the options hold for Node too, which reads a section of its own.
     pub fn with_node(self, node: bool) -> Options {
         Options { node, ..self }
     }
 
-    /// These options for one program of which it is known that it brings no provider.
+    /// Sets whether the options are for one program of which it is known that it brings no provider.
     pub fn for_one_program(self, one_program: bool) -> Options {
         Options { one_program, ..self }
     }
@@ -73,7 +73,7 @@ impl Options {
 pub struct ProviderState {
     /// Its name for OpenSSL.
     pub name: Vec<u8>,
-    /// Whether it is activated.
+    /// Whether the provider is activated.
     pub active: bool,
     /// The module's path, where one is given.
     pub module: Option<Vec<u8>>,
@@ -81,7 +81,7 @@ pub struct ProviderState {
     pub algorithms: Option<Vec<u8>>,
     /// The value of `engine`: what the engine that the module registers serves.
     pub engine: Option<Vec<u8>>,
-    /// Whether it steps back in programs that bring a provider of their own (`yield`).
+    /// Whether the provider steps back in programs that bring a provider of their own (`yield`).
     pub yields: bool,
     section: Vec<u8>,
     certain: bool,
@@ -363,8 +363,8 @@ impl Plan<'_> {
         }
     }
 
-    /// Without a provider activated by name OpenSSL activates the default provider by itself; with ours it no longer
-    /// does, and programs without it have no random numbers. So it is always activated by name.
+    /// Has the default provider activated by name. OpenSSL activates it by itself only as long as no provider is activated by name, as adjunct is;
+    /// programs without it have no random numbers.
     fn default_provider(&mut self, section: &str, listed: &[ProviderState]) -> Result<(), Refused> {
         let Some(default) = listed.iter().find(|p| p.name == b"default") else {
             self.name_is_free(section, "default")?;

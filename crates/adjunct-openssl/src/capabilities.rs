@@ -49,7 +49,7 @@ pub unsafe extern "C" fn get_capabilities(
     })
 }
 
-/// Where the entries go.
+/// The places where the next entries go.
 struct Next {
     callback: ExportCallback,
     argument: *mut c_void,

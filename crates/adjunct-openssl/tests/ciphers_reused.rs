@@ -28,7 +28,7 @@ fn block(name: &str) -> usize {
     }
 }
 
-/// One message in two pieces that end at every place of its first blocks, then again with or without a key and an IV.
+/// A message in two pieces that end at every place of its first blocks, then again with or without a key and an IV.
 #[test]
 fn again_at_every_place_of_a_block() {
     let mut comparison = Comparison::new();

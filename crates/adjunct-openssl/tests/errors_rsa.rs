@@ -13,7 +13,7 @@ use evp::*;
 use std::ffi::{CStr, c_int};
 use std::ptr::{null, null_mut};
 
-/// One of the default provider's, as data for both.
+/// Data of a key that the default provider made, for both providers.
 fn material(sets: &[Value]) -> Vec<Value> {
     let key = generate(c"RSA", DEFAULT, false, &[sets]).expect("a key");
     to_data(&key, ALL).expect("its data")

@@ -109,7 +109,7 @@ fn a_program_with_a_query_of_its_own_keeps_it() {
     assert!(found.contains("SHA256: foreign\n") && found.contains("SHA512: default\n"), "{found}");
 }
 
-/// With threads `default` stays for what the program's provider lacks.
+/// In a program with threads, too, `default` stays for what the program's provider lacks.
 #[test]
 fn threads_that_search_first_together_find_the_same() {
     for _ in 0..if std::env::var_os("ADJUNCT_DEEP").is_some() { 2000 } else { 50 } {

@@ -20,7 +20,7 @@ impl Dispatch {
     pub const END: Dispatch = Dispatch { id: 0, function: None };
 }
 
-/// One entry of a dispatch table: `entry!(id::CIPHER_NEWCTX, newctx)`.
+/// Makes an entry of a dispatch table: `entry!(id::CIPHER_NEWCTX, newctx)`.
 #[macro_export]
 macro_rules! entry {
     ($id:expr, $function:expr) => {{

@@ -14,7 +14,7 @@ struct Entry<T: 'static> {
 }
 
 impl<T> Known<T> {
-    /// None yet.
+    /// Makes an empty list.
     pub const fn new() -> Known<T> {
         Known(AtomicPtr::new(std::ptr::null_mut()))
     }

@@ -38,7 +38,7 @@ impl Object {
         there.or_else(|| names.iter().find_map(|name| open(name, libc::RTLD_NODELETE)))
     }
 
-    /// Where it is loaded.
+    /// Address where the object is loaded.
     pub const fn base(self) -> usize {
         self.base
     }
@@ -85,7 +85,7 @@ impl Loaded<'_> {
         path.rsplit(|&b| b == b'/').next().is_some_and(|name| name.starts_with(start))
     }
 
-    /// Where a segment is loaded.
+    /// Address where a segment is loaded.
     pub fn start(&self, header: &Header) -> usize {
         self.base.wrapping_add(header.p_vaddr as usize)
     }

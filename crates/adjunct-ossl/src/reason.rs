@@ -22,7 +22,7 @@ impl Reason {
         Reason { library, number, data: None }
     }
 
-    /// This error with `data` as its text, which OpenSSL reads as a format: a `%` must not be in it.
+    /// The error with `data` as its text, which OpenSSL reads as a format: a `%` must not be in it.
     #[must_use]
     pub const fn with(self, data: &'static CStr) -> Reason {
         let bytes = data.to_bytes();

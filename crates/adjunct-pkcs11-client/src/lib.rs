@@ -20,7 +20,7 @@ pub struct Rv(pub CK_RV);
 pub enum LoadError {
     /// The loader's words.
     Loader(String),
-    /// It has no C_GetFunctionList: the loader's words.
+    /// The module has no C_GetFunctionList: the loader's words.
     NoFunctionList(String),
     /// C_GetFunctionList gave none.
     Refused,

@@ -118,7 +118,7 @@ impl<'a> Deriving<'a> {
         Ok(handles)
     }
 
-    /// One key.
+    /// Derives a key.
     ///
     /// # Errors
     /// Those of the derivation and of templates.

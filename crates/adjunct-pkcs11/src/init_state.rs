@@ -37,7 +37,7 @@ impl InitState {
         epoch % 2 == from && self.epoch.compare_exchange(epoch, epoch + 1, AcqRel, Acquire).is_ok()
     }
 
-    /// By what sessions of this module are told from those of others: its place in memory.
+    /// A number that tells this module's sessions from those of other modules: its address.
     pub fn number(&self) -> usize {
         std::ptr::from_ref(self).addr()
     }

@@ -22,7 +22,7 @@ pub struct Module {
     process: u32,
     pub state: InitState,
     slots: Slots,
-    /// For the states of operations.
+    /// Keys for the saved states of operations.
     pub state_keys: state::Keys,
     /// Standard error as it is when the module is initialized.
     errors: Option<adjunct::diag::StandardError>,
@@ -61,7 +61,7 @@ impl Slots {
         Slots { all, in_order }
     }
 
-    /// These slots for a child of fork, whose tokens have nothing that the parent has made of them.
+    /// Makes the slots of a child of fork, whose tokens have nothing that the parent has made of them.
     fn anew(&self) -> Slots {
         let all = self.all.iter().map(|slot| Slot { id: slot.id, token: slot.token.anew() }).collect();
         Slots { all, in_order: self.in_order }

@@ -21,7 +21,7 @@ pub const fn ensure(holds: bool, rv: CK_RV) -> Result {
 }
 
 impl From<Error> for Rv {
-    /// For errors of the core that no caller's argument explains; where one does, the operation says so itself.
+    /// Maps errors of the core that no caller's argument explains; where one does, the operation says so itself.
     fn from(error: Error) -> Rv {
         Rv(match error {
             Error::Memory => CKR_HOST_MEMORY,

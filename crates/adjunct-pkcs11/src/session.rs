@@ -36,7 +36,7 @@ pub struct Session {
     read_write: bool,
     /// Whether operations that run give way to another ([`crate::slot::GIVING_WAY`]).
     gives_way: bool,
-    /// Where the token counts it.
+    /// Index of the counter where the token counts the session.
     shard: usize,
     /// Its handle, from before anybody else has it.
     handle: AtomicU64,
@@ -51,7 +51,7 @@ pub struct Session {
 /// operation out and put it back another way would be one more write to memory that others may have.
 const SHORT: usize = 1024;
 
-/// While it lives, [`Session::apart`] is set.
+/// A scope in which [`Session::apart`] is set.
 struct Apart<'a>(&'a AtomicBool);
 
 impl<'a> Apart<'a> {
@@ -74,7 +74,7 @@ impl Drop for Apart<'_> {
 /// The operations of a session. A call takes the one it works on out, so that nothing is locked while it runs.
 #[derive(Default)]
 pub struct Active {
-    /// In memory of its own: programs keep many sessions open, and few search.
+    /// The running search, in memory of its own: programs keep many sessions open, and few search.
     pub find: Option<Box<Search>>,
     pub encrypt: Option<Run<dyn Cipher>>,
     pub decrypt: Option<Run<dyn Cipher>>,
@@ -94,7 +94,7 @@ pub struct Active {
     pub ended: AllEnded,
     /// Keys that it uses again and again.
     kept: [Used; KEPT],
-    /// Whose turn it is to make room.
+    /// Index of the place that is used next for another key.
     next: usize,
 }
 
@@ -105,7 +105,7 @@ const KEPT: usize = 2;
 #[derive(Debug, Default)]
 struct Used {
     handle: CK_OBJECT_HANDLE,
-    /// From the second use on: a key that is used once is not kept.
+    /// The key and its owner, from the second use on: a key that is used once is not kept.
     found: Option<(Found, Arc<Owner>)>,
 }
 
@@ -255,7 +255,7 @@ impl Session {
         self.slot
     }
 
-    /// Whether it may change what stays in the token.
+    /// Whether the session may change what stays in the token.
     pub fn is_read_write(&self) -> bool {
         self.read_write
     }
@@ -481,9 +481,9 @@ impl Session {
 
 /// How far [`Session::work_again`] has come while it held the operations.
 enum Begun<O: ?Sized, B, R> {
-    /// To the end; and what is to be dropped.
+    /// The work is done; with its result and the operation that is to be dropped.
     Done(Result<R>, Option<Run<O>>),
-    /// This is to be worked on.
+    /// The work is yet to be done, by this operation on this input, without holding the session's operations.
     Long(Run<O>, B),
 }
 

@@ -14,12 +14,12 @@ pub const GIVING_WAY: CK_SLOT_ID = 0x1_0001;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 #[repr(u8)]
 pub enum Standing {
-    /// It has objects.
+    /// The token has objects.
     Filled = 0,
     /// Its user has a PIN, and may make objects.
     Empty = 1,
     /// The accelerator, which keeps no objects.
     Accelerator = 2,
-    /// It is not initialized, its user has no PIN, or it cannot be read.
+    /// The token is not initialized, its user has no PIN, or it cannot be read.
     Unready = 3,
 }

@@ -9,7 +9,7 @@ use cryptoki_sys::*;
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed};
 use std::sync::atomic::{AtomicU8, AtomicU64, AtomicUsize};
 
-/// Who is logged in.
+/// The role that is logged in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
 pub enum LoggedIn {
@@ -96,7 +96,7 @@ impl Token {
         token
     }
 
-    /// Where its objects stay; `None` of the accelerator.
+    /// The store of the token's objects; `None` for the accelerator.
     fn store(&self) -> Option<&Store> {
         match &self.holding {
             Holding::Store(store) => Some(store),
@@ -104,8 +104,7 @@ impl Token {
         }
     }
 
-    /// Where the token's objects stay, for a program that wants objects to stay, or PINs. Of the accelerator `refused` is called, and
-    /// the result is `error`.
+    /// The token's store, for a program that wants objects to stay, or PINs. For the accelerator calls `refused`, and the result is `error`.
     fn wanted(&self, error: CK_RV) -> Result<&Store> {
         match &self.holding {
             Holding::Store(store) => Ok(store),
@@ -116,12 +115,12 @@ impl Token {
         }
     }
 
-    /// Where it stands in the list of slots. `again`: as it is now; else as it was when this was asked last.
+    /// The token's standing in the list of slots. `again`: as it is now; else by what the last call found.
     pub fn standing(&self, again: bool) -> Standing {
         self.store().map_or(Standing::Accelerator, |store| store.standing(again))
     }
 
-    /// What it says of itself.
+    /// The token's information (`C_GetTokenInfo`).
     ///
     /// # Errors
     /// Those of [`Store::refresh`].
@@ -161,7 +160,7 @@ impl Token {
         self.store().map_or(Ok(()), |store| store.must_be_initialized(&self.objects))
     }
 
-    /// Who is logged in.
+    /// The role that is logged in.
     pub fn user(&self) -> LoggedIn {
         match self.user.load(Acquire) {
             1 => LoggedIn::User,
@@ -175,7 +174,7 @@ impl Token {
         self.store().is_none() || self.user() == LoggedIn::User
     }
 
-    /// Where objects stay that may be made now.
+    /// The store for objects that are made now.
     ///
     /// # Errors
     /// `CKR_TOKEN_WRITE_PROTECTED`, `CKR_USER_NOT_LOGGED_IN`.
@@ -307,7 +306,7 @@ impl Token {
     }
 }
 
-/// Where this thread's sessions count.
+/// Index of the counter where this thread's sessions count.
 fn shard() -> usize {
     use std::cell::Cell;
     thread_local! {

@@ -239,7 +239,7 @@ fn a_private_key_has_its_own_public_key() {
     }
 }
 
-/// This test once more in a process of its own, for which `change` is made; whether this is that process.
+/// Runs this test once more in a process of its own that `change` has prepared; true in that process.
 fn within(test: &str, change: impl FnOnce(&mut Command)) -> bool {
     if std::env::var(WITHIN).is_ok_and(|within| within == test) {
         return true;
@@ -285,7 +285,7 @@ fn what_the_default_provider_does_counts_as_software() {
     assert_eq!(counts, [1, 1, 2, 1, 1]);
 }
 
-/// Where there is no libcrypto the curves are not offered, and nothing else is missing. A libcrypto without anything in it hides the system's.
+/// Without a libcrypto the curves are not offered, and nothing else is missing. A libcrypto without anything in it hides the system's.
 #[test]
 fn without_a_libcrypto_the_curves_are_not_offered() {
     let folder = tempfile::tempdir().unwrap();

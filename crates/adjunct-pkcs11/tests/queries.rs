@@ -163,7 +163,7 @@ fn every_cipher_does_its_work_in_the_second_call() {
     }
 }
 
-/// Where the text is empty its tag is checked all the same.
+/// The tag of an empty message is checked.
 #[test]
 fn tags_of_empty_messages_are_checked() {
     let session = Session::open();

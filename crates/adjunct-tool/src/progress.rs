@@ -45,7 +45,7 @@ impl End {
 /// Shows the bar when it is time, and draws it again and again.
 #[derive(Debug)]
 struct Shower {
-    /// Nothing is sent: when this is dropped, the thread ends.
+    /// A channel on which nothing is sent: when it is dropped, the thread ends.
     stop: Option<Sender<()>>,
     thread: Option<JoinHandle<()>>,
 }
@@ -90,12 +90,12 @@ pub struct Progress {
 }
 
 impl Progress {
-    /// At the beginning of what is known to be so much.
+    /// Begins a bar for work whose extent is known.
     pub fn begin() -> Progress {
         Progress::with("[{bar:30}] {percent:>3} % {time:>12}  {wide_msg}")
     }
 
-    /// At the beginning of something of which nobody knows how much it is.
+    /// Begins a bar for work whose extent is not known.
     pub fn waiting(what: &str) -> Progress {
         let progress = Progress::with("{spinner} {wide_msg}  {time:>10}");
         progress.now(what);
@@ -162,7 +162,7 @@ pub struct Rows {
 }
 
 impl Rows {
-    /// Before the first of so many.
+    /// Begins so many rows.
     pub fn new(all: usize) -> Rows {
         Rows { progress: Progress::begin(), done: 0, all }
     }

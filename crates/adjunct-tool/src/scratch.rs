@@ -57,7 +57,7 @@ pub struct Folder {
 }
 
 impl Folder {
-    /// Where it is: a name without blanks, quotes and signs that stand for something else in a configuration.
+    /// Path of the folder: a name without blanks, quotes and signs that stand for something else in a configuration.
     pub fn path(&self) -> &Path {
         self.link.as_deref().unwrap_or(&self.path)
     }
@@ -189,7 +189,7 @@ pub struct Config {
 }
 
 impl Config {
-    /// Where it is.
+    /// Path of the file.
     pub fn path(&self) -> &Path {
         &self.path
     }

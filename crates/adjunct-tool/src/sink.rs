@@ -13,7 +13,7 @@ use std::fs::{self, File};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-/// Where one form of a report goes.
+/// The destination of one form of a report.
 #[derive(Debug)]
 pub enum Sink {
     /// Standard output, which then holds nothing else.
@@ -132,7 +132,7 @@ fn json(report: &impl Serialize) -> Result<String, Failure> {
 pub struct Ended(Option<Failure>);
 
 impl Ended {
-    /// By what the measuring returned.
+    /// Makes the end of what the measuring returned.
     pub fn of(done: Result<(), Failure>) -> Ended {
         Ended(done.err())
     }

@@ -46,7 +46,7 @@ impl Group {
 pub struct Groups(u8);
 
 impl Default for Groups {
-    /// Everything but RAND and ECB.
+    /// All groups but RAND and ECB.
     fn default() -> Self {
         let mut groups = Groups(0);
         for &(group, _) in Group::ALL {
@@ -170,7 +170,7 @@ pub fn engine(value: &str) -> (u32, Vec<Error>) {
     (methods, errors)
 }
 
-/// Which operations are done in batches: the `accelerator =` value. Where two places set it, the greater value holds.
+/// The `accelerator =` value: the operations that are done in batches. Where two places set it, the greater value holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 #[repr(u8)]
 pub enum Accelerator {
@@ -178,7 +178,7 @@ pub enum Accelerator {
     On = 0,
     /// Operations of asynchronous jobs, and all that several threads ask for at the same time, measured or not.
     Always = 1,
-    /// None: each operation is done alone.
+    /// No batches: each operation is done alone.
     Off = 2,
 }
 
@@ -203,7 +203,7 @@ pub fn accelerator(place: &'static str, value: &str) -> Result<Accelerator, Erro
 pub struct LibicaModes {
     /// Whether software serves what hardware does not.
     pub fallbacks: bool,
-    /// Whether it does for elliptic curves.
+    /// Whether software serves elliptic curves.
     pub curve_fallbacks: bool,
     /// Whether operations are counted.
     pub statistics: bool,

@@ -8,14 +8,14 @@ pub fn warn(message: &str) {
     warn_later(standard_error(), message);
 }
 
-/// Which file standard error is.
+/// Identity of the file that standard error is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct StandardError {
     device: u64,
     inode: u64,
 }
 
-/// Which file standard error is now; `None` where nothing is to be written to it.
+/// The file that standard error is now; `None` where nothing is to be written to it.
 #[allow(clippy::unnecessary_cast)]
 pub fn standard_error() -> Option<StandardError> {
     // SAFETY: descriptor 2 is only borrowed for the call; if it is closed that fails.

@@ -27,7 +27,7 @@ use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 pub struct FileLock {
     file: OwnedFd,
     place: Option<&'static Place>,
-    /// By `flock` and a POSIX lock.
+    /// Whether the lock is `flock` and a POSIX lock.
     old: bool,
 }
 
@@ -36,7 +36,7 @@ pub struct FileLock {
 struct Place {
     /// The descriptor + 1, and above it the generation of its process; 0: free.
     file: AtomicU64,
-    /// Which file it is, so that a child closes nothing else that has got its number.
+    /// Identity of the file, so that a child closes nothing else that has got its number.
     device: AtomicU64,
     inode: AtomicU64,
 }
@@ -64,7 +64,7 @@ impl Place {
     }
 }
 
-/// In a child of fork: closes what its parent's threads have locked.
+/// Closes, in a child of fork, what its parent's threads have locked.
 extern "C" fn forked() {
     for place in &PLACES {
         // Written to only where there is something: a page that a child writes to is copied for it.

@@ -31,9 +31,9 @@ impl Process {
     }
 }
 
-/// Before there is a page.
+/// The process before there is a page.
 static UNKNOWN: Process = Process::new();
-/// Where no page can be had. A bare clone goes unseen then.
+/// The process where no page can be had. A bare clone goes unseen then.
 static NO_PAGE: Process = Process::new();
 static PROCESS: AtomicPtr<Process> = AtomicPtr::new((&raw const UNKNOWN).cast_mut());
 /// The last number given. From 0 on: what a child writes lies in the pages that it writes anyway (`link/module.ld`).
@@ -41,7 +41,7 @@ static LAST: AtomicU32 = AtomicU32::new(0);
 /// Whether every fork is seen, also a bare clone.
 static ALL_SEEN: AtomicBool = AtomicBool::new(false);
 
-/// This process.
+/// The state of this process.
 #[inline(always)]
 pub(crate) fn this_process() -> &'static Process {
     // Relaxed: the page holds nothing that was written before its address was.
@@ -58,7 +58,7 @@ pub fn generation() -> u32 {
     }
 }
 
-/// Where in the page there is room for more: beyond what the number's readers have in their caches.
+/// Offset in the page of the room for other data: beyond what the number's readers have in their caches.
 const ROOM: usize = 1024;
 
 /// Some 3 KB of the page, zeros at first and in every child, for what a child writes as soon as it asks for its number: a page that it is

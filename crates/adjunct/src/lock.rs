@@ -29,7 +29,7 @@ unsafe impl<T: Send> Sync for Lock<T> {}
 /// How the lock was come by.
 #[derive(Debug, Clone, Copy)]
 pub struct Taken {
-    /// This process's.
+    /// Generation of this process.
     pub generation: u32,
     /// Somebody was inside when this process was forked: the value may be half changed.
     pub abandoned: bool,

@@ -65,7 +65,7 @@ unsafe impl<T: Send + Sync> Send for Shared<T> {}
 unsafe impl<T: Send + Sync> Sync for Shared<T> {}
 
 impl<T> Shared<T> {
-    /// With one owner.
+    /// Allocates a value with one owner.
     ///
     /// # Errors
     /// [`Error::Memory`]; the value is dropped.
@@ -119,7 +119,7 @@ pub struct WriteOnce<T> {
 // SAFETY: written by the one thread that has changed the state for it, and shared only after that.
 unsafe impl<T: Send + Sync> Sync for WriteOnce<T> {}
 
-/// Nothing is there; somebody writes; there it is.
+/// State of [`WriteOnce`] without a value; then a thread writes it ([`WRITING`]), and then it is there ([`THERE`]).
 const NOTHING: u8 = 0;
 const WRITING: u8 = 1;
 const THERE: u8 = 2;

@@ -45,7 +45,7 @@ fn has_libseccomp() -> bool {
 }
 
 fn status() -> Option<Vec<u8>> {
-    /// It has a page or so; more where a process is in thousands of groups.
+    /// The most bytes that are read: the file has a page or so, more where a process is in thousands of groups.
     const MOST: usize = 1 << 20;
     let file = openat(CWD, "/proc/self/status", OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty()).ok()?;
     let (mut text, mut part) = (Vec::new(), [0; 4096]);
@@ -81,8 +81,8 @@ pub(crate) fn compare() {
     NOTED.store(told == u32::try_from(rustix::thread::gettid().as_raw_nonzero().get()).ok(), Relaxed);
 }
 
-/// This thread's id, without a system call: in a forked child its first thread's, so the child's. `None` where the C library
-/// does not tell. (In a child made by a bare clone, without the C library, it is still the parent's.)
+/// Id of this thread, without a system call: in a forked child its first thread's, so the child's. `None` where the C library does not tell. (In a
+/// child made by a bare clone, without the C library, it is still the parent's.)
 pub(crate) fn thread_id() -> Option<u32> {
     if NOTED.load(Relaxed) { noted_thread_id() } else { None }
 }

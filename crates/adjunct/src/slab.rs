@@ -79,7 +79,7 @@ struct Free(AtomicU64);
 struct Place<T> {
     /// The generation, in the upper half, and the owners of the value that is here.
     word: AtomicU64,
-    /// In a list: the number of the next, plus 1.
+    /// The number of the next place in a list, plus 1.
     next: AtomicU32,
     /// The place's own number and its slab, set at its first use: one pointer to the place is enough to own it.
     number: AtomicU32,

@@ -294,7 +294,7 @@ fn filtered() -> bool {
     adjunct::sandbox::filtered()
 }
 
-/// Nothing is counted, and no call made that a sandbox may kill for, where a filter is in force while the counters are opened.
+/// Where a filter is in force while the counters are opened, nothing is counted, and no call made that a sandbox may kill for.
 fn under_a_filter() {
     use std::os::unix::process::CommandExt;
     let [get, control, attach] = SHM_CALLS;
@@ -608,7 +608,7 @@ enum Otherwise {
     Kill,
 }
 
-/// In place of an error: the call ends the process.
+/// Errno that stands for killing: the call ends the process.
 const KILLS: i32 = -1;
 
 /// Has the kernel answer system calls with an error (0: allow them) from here on.

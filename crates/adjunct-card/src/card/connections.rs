@@ -16,11 +16,11 @@ const LOOKS: usize = 16;
 /// What becomes of a new connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Admission {
-    /// It is taken.
+    /// The connection is taken.
     Taken,
-    /// It is taken once this one is let go, which is of the same user.
+    /// The connection is taken once this one of the same user is let go.
     InPlaceOf(u64),
-    /// It is refused.
+    /// The connection is refused.
     Refused,
 }
 
@@ -34,7 +34,7 @@ pub trait Held {
 struct Connection<T> {
     uid: u32,
     held: T,
-    /// It was used since it was last looked at.
+    /// The connection was used since it was last looked at.
     used: bool,
 }
 
@@ -56,7 +56,7 @@ pub struct Connections<T> {
 }
 
 impl<T: Held> Connections<T> {
-    /// None yet: `each` user may have so many, and all together `most`.
+    /// Makes an empty set: `each` connections for a user at most, and `most` for all together.
     pub fn new(each: usize, most: usize) -> Connections<T> {
         Connections { all: HashMap::new(), users: HashMap::new(), next: 0, each, most }
     }
@@ -100,7 +100,7 @@ impl<T: Held> Connections<T> {
         number
     }
 
-    /// One that is about to be used.
+    /// A connection that is about to be used, which counts as a use.
     pub fn get_mut(&mut self, number: u64) -> Option<&mut T> {
         let connection = self.all.get_mut(&number)?;
         connection.used = true;
@@ -129,7 +129,7 @@ impl<T: Held> Connections<T> {
 mod tests {
     use super::*;
 
-    /// Whether it is busy.
+    /// A held value that says whether it is busy.
     impl Held for bool {
         fn is_busy(&self) -> bool {
             *self

@@ -57,7 +57,7 @@ impl Secret {
 }
 
 impl Keys {
-    /// None yet.
+    /// Makes an empty set of keys.
     pub fn new() -> Keys {
         Keys { keys: HashMap::new(), uses: 0 }
     }

@@ -21,7 +21,7 @@ pub struct Parked {
 }
 
 impl Parked {
-    /// None yet; there may be so many `connections` in all.
+    /// Makes an empty set, for a machine with at most so many `connections` in all.
     pub fn new(connections: usize) -> Parked {
         Parked { all: VecDeque::new(), most: MOST.min(connections / PART) }
     }

@@ -39,13 +39,13 @@ pub struct Limits {
 /// A request that waits.
 #[derive(Debug)]
 pub struct Waiting<T> {
-    /// Whose it is.
+    /// The user who asked.
     pub uid: u32,
     /// The queue it came to: its place in the state.
     pub queue: u16,
     /// What is to be done.
     pub work: T,
-    /// Which one it is, of all.
+    /// Number of the request among all requests.
     number: u64,
     /// The batches that had ended when it came.
     ended: u64,
@@ -67,11 +67,11 @@ struct User<T> {
 /// What a worker is to do.
 #[derive(Debug)]
 pub enum Choice<T> {
-    /// These requests. It counts as one that works until [`Pending::done`].
+    /// Work on these requests. They count as a worker's until [`Pending::done`].
     Batch(Kind, Vec<Waiting<T>>),
     /// This many requests of a kind wait and no worker is busy: take them, unless more are on their way.
     Gather(Kind, usize),
-    /// To wait.
+    /// Wait: there is nothing to do.
     Nothing,
 }
 
@@ -97,7 +97,7 @@ pub struct Pending<T> {
 }
 
 impl<T> Pending<T> {
-    /// None yet, for so many workers, whose batches have so many requests at most.
+    /// Makes an empty set for so many workers, whose batches have at most so many requests.
     pub fn new(workers: usize, batch: usize, limits: Limits) -> Pending<T> {
         Pending {
             users: HashMap::new(),

@@ -68,14 +68,14 @@ pub struct Reader {
     buffer: Zeroizing<Vec<u8>>,
     /// The socket where programs connect, and the queue that they are for, while this card accepts them itself.
     programs: Option<(OwnedFd, u16)>,
-    /// Until when nobody is accepted.
+    /// Time until which no connection is accepted.
     deaf_until: Option<Instant>,
     /// The daemon has ended, or wants this process to: it ends when nothing is left to do.
     pub leaves: bool,
 }
 
 impl Reader {
-    /// One that nobody has connected to, and where each user may have so many connections.
+    /// Makes a reader that nobody has connected to, with at most so many connections for each user.
     pub fn new(each: usize) -> Reader {
         let descriptors = getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX);
         let most = usize::try_from(descriptors.saturating_sub(OWN).max(1)).unwrap_or(usize::MAX);

@@ -56,7 +56,7 @@ pub struct Client {
 }
 
 impl Client {
-    /// One that has not asked yet.
+    /// Makes a client that has not asked yet.
     pub fn new(socket: OwnedFd, uid: u32, queue: u16) -> Client {
         Client { socket, uid, queue, asked: AtomicU64::new(u64::MAX), busy: AtomicBool::new(false) }
     }
@@ -66,7 +66,7 @@ impl Client {
         self.busy.load(Relaxed)
     }
 
-    /// It asks; false where it does so before it was answered.
+    /// Notes that the client asks; false where it does so before its last request was answered.
     pub fn begins(&self) -> bool {
         !self.busy.swap(true, AcqRel)
     }
@@ -92,7 +92,7 @@ pub struct Work {
 /// The key of a request.
 #[derive(Debug)]
 pub enum Wanted {
-    /// It is among those that are kept.
+    /// The key is among those that are kept.
     There(Key),
     /// The key as the request brought it, and the tag by which it will be found.
     Bytes(Zeroizing<Vec<u8>>, Tag),
@@ -185,7 +185,7 @@ impl Card {
         }
     }
 
-    /// Whether it is to be waited for more requests of a kind, after having done so for a moment.
+    /// Whether to wait for more requests of a kind, after having waited for a moment.
     ///
     /// Where by the page more are under way than wait: programs that were answered together ask again one after the other, and the first of
     /// them is not to be done alone. And, since a time, while other tasks keep all CPUs busy: as long as this one sleeps they come to their
@@ -349,7 +349,7 @@ fn answer(socket: &OwnedFd, status: Status, jobs: usize, output: &[u8]) -> bool 
     sent.is_ok()
 }
 
-/// Which of the counters of an accelerator an operation belongs to; of 3072 bits to that of the next larger ones.
+/// The accelerator's counter of an operation; operations of 3072 bits count with those of 4096.
 fn counter(kind: Kind) -> usize {
     match kind {
         Kind::Rsa2048 => 3,

@@ -210,7 +210,7 @@ impl Cards {
         self.publish();
     }
 
-    /// This CPU has no lanes: there is no card.
+    /// Takes all cards away: this CPU has no lanes.
     fn have_none(&mut self) {
         (0..self.places.len()).for_each(|place| drop(self.end(place)));
         self.places.clear();

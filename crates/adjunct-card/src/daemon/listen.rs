@@ -18,9 +18,9 @@ const BACKLOG: i32 = 4096;
 /// Sockets that systemd has made, by their names (`FileDescriptorName=`).
 #[derive(Debug, Default)]
 pub struct Given {
-    /// For programs.
+    /// The socket for programs.
     pub cards: Option<OwnedFd>,
-    /// For tools.
+    /// The socket for tools.
     pub control: Option<OwnedFd>,
 }
 

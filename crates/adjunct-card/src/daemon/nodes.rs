@@ -15,7 +15,7 @@ pub const RSA_CRT: u8 = 0x06;
 /// A node that listens.
 #[derive(Debug)]
 pub struct Listening {
-    /// What it allows, and where it is.
+    /// The node: what it allows, and its path.
     pub node: Node,
     /// Its socket.
     pub socket: OwnedFd,

@@ -107,7 +107,7 @@ impl Process {
 pub struct Deaths(Vec<Instant>);
 
 impl Deaths {
-    /// One more; whether the card is to be started again.
+    /// Notes one more end of a process; whether the card is to be started again.
     pub fn one_more(&mut self) -> bool {
         let now = Instant::now();
         self.0.retain(|then| now.duration_since(*then) < SPAN);

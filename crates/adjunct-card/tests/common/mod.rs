@@ -94,7 +94,7 @@ impl Daemon {
         Daemon { folder: tempfile::tempdir().unwrap(), child: None, config }
     }
 
-    /// One with this `cards.conf`, whose cards are ready.
+    /// Starts a daemon with this `cards.conf`, and waits until its cards are ready.
     pub fn start(config: &str) -> Daemon {
         let mut daemon = Daemon::none(config);
         daemon.start_again();
@@ -136,7 +136,7 @@ impl Daemon {
         self.child.is_some()
     }
 
-    /// How it is started.
+    /// The command that starts the daemon.
     pub fn command(&self) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_adjunctd"));
         command.arg("--folder").arg(self.folder.path()).arg("--config").arg(self.folder.path().join("cards.conf"));
@@ -192,7 +192,7 @@ impl Daemon {
         self.counted_of(Queue::Rsa2048)
     }
 
-    /// What they had done of a queue.
+    /// Counts a queue's operations that programs of this daemon have done.
     pub fn counted_of(&self, queue: Queue) -> Lanes {
         // SAFETY: no requirements.
         let uid = unsafe { libc::geteuid() };
@@ -215,7 +215,7 @@ impl Daemon {
         asked == operations || late >= 3 && asked < operations
     }
 
-    /// This test program as a program that asks cards: it runs `test`, which is ignored else.
+    /// This test program as a program that asks cards: it runs `test`, which is otherwise ignored.
     pub fn program(&self, test: &str) -> Command {
         let mut command = Command::new(std::env::current_exe().unwrap());
         command

@@ -90,7 +90,7 @@ impl Daemon {
         }
     }
 
-    /// Where it is.
+    /// Path of the daemon's folder.
     pub fn folder(&self) -> &Path {
         self.folder.path()
     }

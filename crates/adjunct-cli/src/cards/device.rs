@@ -72,17 +72,17 @@ impl<'a> Device<'a> {
         }
     }
 
-    /// Whether it is set to take operations: a domain is not while its card is not.
+    /// Whether the device is set to take operations: a domain is not while its card is not.
     pub(super) fn set_online(&self) -> bool {
         self.card.online && self.queue.is_none_or(|queue| queue.online)
     }
 
-    /// Whether it takes operations, as the attribute `online` shows it.
+    /// Whether the device takes operations, as the attribute `online` shows it.
     pub(super) fn online(&self) -> bool {
         self.card.is_online() && self.set_online()
     }
 
-    /// In a word.
+    /// Status of the device in a word.
     pub(super) fn status(&self) -> &'static str {
         match self.card {
             card if !card.config => "deconfig",
@@ -116,7 +116,7 @@ impl<'a> Device<'a> {
         self.sum(|queue| queue.load)
     }
 
-    /// What it can do, a letter each.
+    /// Functions of the device, a letter each.
     pub(super) fn functions(&self) -> String {
         FUNCTIONS.iter().map(|&(bit, letter)| if self.card.functions & bit == 0 { '-' } else { letter }).collect()
     }

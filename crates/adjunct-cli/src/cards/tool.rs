@@ -43,7 +43,7 @@ impl Request {
     }
 }
 
-/// It ended: all has been said, or a failure of standard output.
+/// Why a tool ends: all has been said, or standard output failed.
 #[derive(Debug)]
 pub(super) enum Stop {
     Said,
@@ -126,11 +126,11 @@ impl Tool {
 /// What the daemon answers.
 #[derive(Debug)]
 pub(super) enum Answer {
-    /// It is done; the nodes that were asked for.
+    /// The order was carried out; the nodes that were asked for.
     Done(Vec<control::Node>),
-    /// It is not done: the driver's error number, and why.
+    /// The order was not carried out: the driver's error number, and why.
     Refused(i32, String),
-    /// Who asks may not.
+    /// The user may not give the order; with the reason.
     Denied(String),
 }
 

@@ -35,7 +35,7 @@ impl Counter {
         Some(Counter::ALL.get(place).copied())
     }
 
-    /// Whether it counts IBM Z's instructions one by one, which nothing of ours corresponds to.
+    /// Whether the counter counts IBM Z's single instructions, which adjunct has no counterpart for.
     pub const fn is_pai(self) -> bool {
         matches!(self, Counter::PaiUser | Counter::PaiKernel)
     }

@@ -95,7 +95,7 @@ pub struct Outdated {
     pub advice: String,
     /// What an upgrade replaced that it still runs: `adjunct`, `OpenSSL`.
     pub replaced: Vec<&'static str>,
-    /// Whether it does without adjunct, for it was started before that was enabled.
+    /// Whether the process does without adjunct because it was started before that was enabled.
     pub started_before: bool,
     /// The service, where it is one.
     #[serde(skip)]

@@ -74,7 +74,7 @@ pub(super) fn offer(all: &[Outdated], yes: bool) -> Result<ExitCode, Failure> {
     Ok(if failed > 0 { ExitCode::FAILURE } else { ExitCode::SUCCESS })
 }
 
-/// Why it is not restarted from here.
+/// Why the unit is not restarted from here; `None` where it is.
 fn refusal(unit: &Unit, yes: bool) -> Option<String> {
     let me = nix::unistd::geteuid();
     let command = unit.restart();

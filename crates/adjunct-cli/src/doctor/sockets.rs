@@ -96,7 +96,7 @@ fn listener(line: &str) -> Option<Listener> {
     Some(Listener { address, port: u16::from_str_radix(port, 16).ok()?, inode: fields.get(9)?.parse().ok()? })
 }
 
-/// Who listens.
+/// Listeners at an address.
 #[derive(Debug, Default)]
 pub struct Found {
     /// The processes that hold such a socket.

@@ -21,7 +21,7 @@ pub enum Subject {
     Program(PathBuf),
     /// The processes of a service.
     Service(String, Vec<u32>),
-    /// Who listens.
+    /// Processes that listen at an address.
     Listener(Endpoint, Vec<u32>),
     /// An address of another machine.
     Remote(Endpoint),
@@ -37,14 +37,14 @@ pub enum Kind {
     Program,
     /// A service.
     Service,
-    /// Who listens at a port here.
+    /// Listeners at a port of this machine.
     Listener,
     /// A port of another machine's.
     Remote,
 }
 
 impl Subject {
-    /// Which it is.
+    /// The kind of the subject.
     pub fn kind(&self) -> Kind {
         match self {
             Subject::Process(_) => Kind::Process,

@@ -28,7 +28,7 @@ fn sentence(whom: &str, verdict: &Verdict, style: Style) -> String {
     format!("{}: {painted}", shown(whom))
 }
 
-/// One program: its sentence, and what else to know of it.
+/// Text about a program: its sentence, and what else to know of it.
 pub fn program(judged: &Judged, style: Style) -> String {
     let whom = judged.path.to_string_lossy();
     let mut text = sentence(&whom, &judged.verdict, style) + &number(&judged.verdict) + "\n";

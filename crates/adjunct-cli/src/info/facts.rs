@@ -8,7 +8,7 @@ use adjunct::ops::choice as route;
 use adjunct::ops::choice::Served;
 use serde::Serialize;
 
-/// Everything `info` knows of a machine.
+/// The facts that `info` knows of a machine.
 #[derive(Debug, Clone, Serialize)]
 pub struct Facts {
     /// The CPU's own name.
@@ -38,7 +38,7 @@ pub struct LanesFacts {
     pub instructions: &'static str,
     /// The most operations of a batch of RSA.
     pub width: usize,
-    /// Whether they are dedicated instructions, so that batches are hardware.
+    /// Whether the lanes have dedicated instructions, so that batches are hardware.
     pub hardware: bool,
     /// Whether elliptic curves have lanes, too.
     pub curves: bool,
@@ -61,7 +61,7 @@ pub struct FunctionFacts {
     pub hardware_sizes: Option<Vec<u16>>,
     /// The instructions that would make it hardware on this architecture; empty where there are none.
     pub needs: Vec<&'static str>,
-    /// Why it is software.
+    /// Why the function is software; `None` where it is hardware.
     pub reason: Option<&'static str>,
     #[serde(skip)]
     pub(super) reason_text: &'static str,

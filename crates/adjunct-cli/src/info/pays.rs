@@ -79,7 +79,7 @@ impl Class {
         }
     }
 
-    /// On what its figures were measured.
+    /// The machine on which the class's figures were measured.
     fn source(self) -> Option<&'static str> {
         match self {
             Class::Avx512Ifma => Some("Zen 5 and Sapphire Rapids, OpenSSL 3.0.22"),
@@ -148,7 +148,7 @@ const VAES: &[Known] = &[
     known("Ed25519 signatures", 5.0, 5.0, None),
 ];
 
-/// Which way a ratio goes.
+/// The direction of a ratio.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Effect {
@@ -227,7 +227,7 @@ impl Pays {
         }
     }
 
-    /// For people.
+    /// Text for people.
     pub fn text(&self, style: Style) -> String {
         let mut text = format!("{}\n", style.strong("Does it pay on this CPU?"));
         let _ = writeln!(text, "  {}", adjunct_tool::escape::shown(&self.answer));

@@ -155,7 +155,7 @@ impl Checker {
     }
 }
 
-/// Everything about a file's bytes; the files that it names, and what it says where it is SunPKCS11's.
+/// Judges a file's bytes; gives the files that it names, and its own configuration where it is SunPKCS11's.
 fn told(
     bytes: &[u8],
     kind: Kind,

@@ -11,13 +11,13 @@ use std::path::{Path, PathBuf};
 pub(super) enum Severity {
     /// Worth knowing.
     Note,
-    /// It works, and not as was surely meant, or slowly.
+    /// The line works, but not as was surely meant, or slowly.
     Warning,
-    /// It does not work.
+    /// The line does not work.
     Error,
 }
 
-/// One sentence about one line.
+/// A sentence about a line of a file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub(super) struct Finding {
     /// The file.
@@ -36,7 +36,7 @@ pub(super) struct Finding {
 }
 
 impl Finding {
-    /// Whether it does not work.
+    /// Whether the line does not work.
     pub fn is_error(&self) -> bool {
         self.severity == Severity::Error
     }
@@ -58,12 +58,12 @@ impl Finding {
 #[derive(Debug)]
 pub(super) struct Findings<'a> {
     file: &'a Path,
-    /// In no order yet.
+    /// The findings, unsorted.
     pub all: Vec<Finding>,
 }
 
 impl<'a> Findings<'a> {
-    /// None yet.
+    /// Makes an empty list of findings about `file`.
     pub fn of(file: &'a Path) -> Findings<'a> {
         Findings { file, all: Vec::new() }
     }
@@ -73,12 +73,12 @@ impl<'a> Findings<'a> {
         self.all.push(Finding { file, line, severity, text, fix, java: None });
     }
 
-    /// It does not work.
+    /// Notes that a line does not work.
     pub fn error(&mut self, line: u32, text: impl Into<String>, fix: impl Into<String>) {
         self.add(Severity::Error, line, text, fix);
     }
 
-    /// It works in another way than was meant.
+    /// Notes that a line works in another way than was meant.
     pub fn warning(&mut self, line: u32, text: impl Into<String>, fix: impl Into<String>) {
         self.add(Severity::Warning, line, text, fix);
     }

@@ -21,7 +21,7 @@ pub(super) struct Jdk {
     pub dialect: Dialect,
     /// Its version in full.
     pub version: String,
-    /// Who made it.
+    /// Vendor of the JDK.
     pub vendor: String,
     modules: String,
 }
@@ -84,7 +84,7 @@ impl Jdk {
         Ok(Jdk { home, dialect, version, vendor: value("IMPLEMENTOR"), modules: value("MODULES") })
     }
 
-    /// In words.
+    /// The JDK in words.
     pub fn shown(&self) -> String {
         let name = match self.dialect.family {
             Family::OpenJdk => "OpenJDK",
@@ -95,7 +95,7 @@ impl Jdk {
         format!("{name} {}{vendor} in {}", self.version, self.home.display())
     }
 
-    /// Why it runs no program from its source; nothing where it does.
+    /// Why the JDK runs no program from its source; `None` where it does.
     pub fn cannot_compile(&self) -> Option<String> {
         if self.dialect.java < 11 {
             return Some(format!("Java {} runs no program from its source (11 and later do)", self.dialect.java));
@@ -109,7 +109,7 @@ impl Jdk {
         None
     }
 
-    /// Whether it lacks SunPKCS11.
+    /// Whether the JDK lacks SunPKCS11.
     pub fn lacks_pkcs11(&self) -> bool {
         !self.modules.is_empty() && !self.modules.split_whitespace().any(|m| m == "jdk.crypto.cryptoki")
     }

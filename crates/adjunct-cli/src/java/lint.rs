@@ -23,7 +23,7 @@ mod number {
 /// How the file is judged.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Judge {
-    /// By which Java's rules.
+    /// The Java whose rules hold.
     pub dialect: Dialect,
     /// Whether files that are not there count: the Java meant is this machine's.
     pub here: bool,
@@ -251,7 +251,7 @@ fn attributes(config: &Config, findings: &mut Findings<'_>) {
     }
 }
 
-/// Which of our module's tokens is taken, where that depends on what tokens hold.
+/// Notes which of the module's tokens is taken, where that depends on what tokens hold.
 fn token(config: &Config, findings: &mut Findings<'_>) {
     let Some(Entry { line, value }) = config.values.get("library") else { return };
     let by_index = config.values.get("slotListIndex");

@@ -190,7 +190,7 @@ pub(super) struct Served {
     pub service: String,
     /// Whether the provider offers it.
     pub offered: bool,
-    /// Who did it; nothing where it failed.
+    /// The provider that did it; empty where it failed.
     pub by: String,
     /// Why the provider did not.
     pub error: String,

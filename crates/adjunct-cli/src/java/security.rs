@@ -16,7 +16,7 @@ pub(super) const PROVIDER: &str = "security.provider.";
 pub(super) struct Named {
     /// The file.
     pub path: PathBuf,
-    /// What it is.
+    /// The kind of the file.
     pub kind: Kind,
 }
 
@@ -230,7 +230,7 @@ fn order(given: &BTreeMap<u32, &Property>, reached: &[String], dialect: Dialect,
     }
 }
 
-/// One entry of the list; the file that it names.
+/// Judges an entry of the list of providers; gives the file that it names.
 fn entry(property: &Property, judge: Judge, findings: &mut Findings<'_>) -> Option<Named> {
     let (line, dialect, value) = (property.line, judge.dialect, property.value.trim());
     let own = dialect.provider();

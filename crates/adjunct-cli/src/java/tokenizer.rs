@@ -37,7 +37,7 @@ impl Token {
         }
     }
 
-    /// Whether it is this word.
+    /// Whether the token is this word.
     pub fn is_word(&self, word: &str) -> bool {
         matches!(self, Token::Word(text) if text == word)
     }
@@ -65,7 +65,7 @@ fn is_word(c: u8) -> bool {
 }
 
 impl<'a> Tokenizer<'a> {
-    /// At the file's beginning.
+    /// Begins at the start of a file.
     pub fn new(bytes: &'a [u8]) -> Tokenizer<'a> {
         Tokenizer { bytes, at: 0, after_return: false, java_line: 1, line: 1, counted: 0, counted_lines: 0 }
     }

@@ -2,7 +2,7 @@
 
 use adjunct_pkcs11_client::sys::*;
 
-/// Which of the attributes that go with uses a type of keys has.
+/// Attributes about uses that a type of keys has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Uses {
     sign: bool,
@@ -27,9 +27,9 @@ pub(super) enum Size {
 /// A type of keys.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Kind {
-    /// On command lines.
+    /// Name on command lines.
     pub word: &'static str,
-    /// In what is printed.
+    /// Name in what is printed.
     pub name: &'static str,
     pub key_type: CK_KEY_TYPE,
     pub generate: CK_MECHANISM_TYPE,
@@ -38,7 +38,7 @@ pub(super) struct Kind {
     uses: Uses,
 }
 
-/// Which objects are selected.
+/// The objects that are selected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Selected {
     /// All keys.
@@ -170,7 +170,7 @@ pub(super) struct Letter {
     public: bool,
     private: bool,
     pub certificate: bool,
-    /// Whether it can be set, rather than only looked for.
+    /// Whether the attribute can be set, rather than only looked for.
     pub settable: bool,
 }
 

@@ -20,7 +20,7 @@ pub(super) struct Wanted {
     pub so: bool,
     pub force_pin_prompt: bool,
     pub selected: Selected,
-    /// Behind the type.
+    /// Arguments behind the type.
     pub args: Vec<String>,
     pub label: Option<String>,
     pub id: Option<String>,

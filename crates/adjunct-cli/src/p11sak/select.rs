@@ -20,7 +20,7 @@ pub(super) struct Found {
 }
 
 impl Found {
-    /// What it is called in what is said, such as `AES 256 key object "mine"`.
+    /// Name of the object in messages, such as `AES 256 key object "mine"`.
     pub(super) fn name(&self) -> String {
         format!("{} {} object \"{}\"", self.what, noun(self.class == CKO_CERTIFICATE), self.shown)
     }

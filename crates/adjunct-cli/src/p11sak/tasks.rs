@@ -62,7 +62,7 @@ impl Task {
         !matches!(self, Task::Generate | Task::Import | Task::Unwrap | Task::ImportCert)
     }
 
-    /// Whether it is about certificates.
+    /// Whether the task is about certificates.
     pub(super) const fn of_certificates(self) -> bool {
         matches!(
             self,
@@ -76,7 +76,7 @@ impl Task {
         )
     }
 
-    /// Whether it has a file.
+    /// Whether the task has a file.
     pub(super) const fn has_file(self) -> bool {
         matches!(self, Task::Import | Task::Export | Task::Wrap | Task::Unwrap | Task::ImportCert | Task::ExportCert)
     }

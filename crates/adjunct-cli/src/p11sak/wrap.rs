@@ -93,7 +93,7 @@ impl Mechanism {
         }
     }
 
-    /// Whether it takes an option.
+    /// Whether the mechanism takes an option.
     fn takes(self, letter: char) -> bool {
         match self.parameter {
             Parameter::Nothing => false,
@@ -162,7 +162,7 @@ pub(super) fn mechanism(task: Task, words: &[OsString]) -> Result<(Option<&'stat
 /// A mechanism with its parameters.
 struct Wrapping {
     mechanism: Mechanism,
-    /// None: the mechanism's own.
+    /// The IV; `None`: the mechanism's own.
     iv: Option<Vec<u8>>,
     hash: usize,
     mgf: usize,

@@ -34,7 +34,7 @@ pub enum Why {
 }
 
 impl Why {
-    /// In words.
+    /// The reason in words.
     pub fn words(&self) -> &'static str {
         match self {
             Why::Wrong => "the password is wrong, or the key is damaged",

@@ -38,7 +38,7 @@ const USAGE: &str = " [-itsmIupPh] [-c slotnumber -U userPIN -S SOPin -n newpin]
 ";
 /// The number of slots that openCryptoki and our module have at most.
 const SLOTS: i64 = 1024;
-/// Above all numbers of slots that other modules use.
+/// Number of slots above all numbers that other modules use.
 const SLOTS_OF_OTHERS: i64 = 1 << 32;
 /// The status after a wrong command line, and where that of a return value would be taken for success.
 const WRONG: u8 = 255;
@@ -97,7 +97,7 @@ pub(crate) struct Request {
 }
 
 impl fmt::Debug for Request {
-    /// Without the PINs.
+    /// Shows a request without its PINs.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Request").field("letters", &self.letters).field("slot", &self.slot).finish_non_exhaustive()
     }
@@ -194,7 +194,7 @@ pub(crate) fn run(request: Result<Request, Usage>) -> Result<ExitCode, Failure> 
     }
 }
 
-/// Why it ends before all is done.
+/// Why a request ends before all is done.
 enum Stop {
     /// All has been said.
     Status(u8),

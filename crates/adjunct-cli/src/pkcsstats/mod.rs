@@ -96,7 +96,7 @@ pub(crate) struct Request {
     words: Vec<OsString>,
 }
 
-/// It ended: all has been said, or a failure of standard output.
+/// Why a run ends: all has been said, or standard output failed.
 enum Stop {
     Said,
     Failed(Failure),

@@ -112,11 +112,11 @@ struct Report {
     dry_run: bool,
     /// Whether a file was changed, or would be.
     changed: bool,
-    /// What it buys: copying with what is in force then, beside what is in force now; none where nothing was measured.
+    /// What the setup brings: copying with what is in force then, beside what is in force now; `None` where nothing was measured.
     buys: Option<String>,
     /// What of it the order of algorithms brings and what adjunct adds, and the same of logins: a line each.
     gain: Vec<String>,
-    /// Whom the policy refuses, who can log in today.
+    /// Peers that can log in today and that the policy refuses.
     refuses: Vec<String>,
     /// Whether a session was encrypted in hardware afterwards; none where none was tried.
     bulk_in_hardware: Option<bool>,

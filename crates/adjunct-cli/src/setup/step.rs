@@ -38,7 +38,7 @@ impl Ran {
         }
     }
 
-    /// What it said.
+    /// Text that the command printed.
     pub fn said(&self) -> String {
         self.0.text()
     }

@@ -74,7 +74,7 @@ struct Report {
     openssh: String,
     suite: String,
     bytes: u64,
-    /// On each side.
+    /// Number of copies on each side.
     copies: usize,
     stock: Figures,
     adjunct: Figures,

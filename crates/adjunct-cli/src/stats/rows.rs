@@ -39,7 +39,7 @@ impl Line {
     }
 }
 
-/// Which rows of a snapshot are shown.
+/// The rows of a snapshot that are shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Rows {
     /// All.

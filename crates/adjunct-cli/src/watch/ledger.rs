@@ -23,7 +23,7 @@ pub(crate) struct Ledger {
     /// The users who have series of their own: who came first keeps them.
     #[serde(skip)]
     own: BTreeSet<u32>,
-    /// This boot of the machine: counters do not outlive it.
+    /// Identifier of this boot of the machine: counters do not outlive it.
     boot: String,
     last: BTreeMap<u32, Vec<(Key, u64)>>,
     sums: Vec<(Key, u64)>,

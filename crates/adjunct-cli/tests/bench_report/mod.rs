@@ -64,7 +64,7 @@ fn section(id: &str, title: &str, rows: &Value) -> Value {
     })
 }
 
-/// With rows that stand in an earlier section, too.
+/// Marks a section as having rows of an earlier section.
 fn again(mut section: Value) -> Value {
     section["again"] = true.into();
     section

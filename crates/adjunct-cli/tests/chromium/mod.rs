@@ -142,7 +142,7 @@ impl Browser {
         result["result"]["value"].clone()
     }
 
-    /// Everything the page has complained of, and every address it has asked for.
+    /// What the page has complained of, and the addresses that it has asked for.
     pub fn complaints_and_requests(&self) -> (Vec<String>, Vec<String>) {
         let of = |methods: &[&str]| {
             let events = self.events.iter().filter(|e| methods.iter().any(|m| e["method"] == *m));

@@ -40,7 +40,7 @@ impl Counters {
         self.in_here(command)
     }
 
-    /// What it prints where all is well.
+    /// Output of a command that succeeds.
     pub fn prints(&self, args: &[&str]) -> String {
         let output = self.adjunct(args).output().unwrap();
         assert!(output.status.success(), "{args:?}: {output:?}");

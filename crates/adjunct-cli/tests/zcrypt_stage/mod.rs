@@ -162,7 +162,7 @@ pub struct Stage {
 type OwnedLock = Box<dyn std::any::Any>;
 
 impl Stage {
-    /// With these cards, and somebody who answers.
+    /// Makes a stage with these cards, and a thread that answers in place of the daemon.
     pub fn new(machine: Machine) -> Stage {
         let dir = tempfile::tempdir().unwrap();
         let (shared, file, lock) = Shared::create(&dir.path().join("cards"), |_| ()).unwrap();
@@ -248,7 +248,7 @@ impl Stage {
         said(&self.command(name, args).output().unwrap())
     }
 
-    /// What it prints where all is well.
+    /// Output of a command that succeeds.
     pub fn prints(&self, name: &str, args: &[&str]) -> String {
         let (text, errors, status) = self.said(name, args);
         assert_eq!((errors.as_str(), status), ("", 0), "{name} {args:?}: {text}");

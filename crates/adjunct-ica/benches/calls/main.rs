@@ -27,7 +27,7 @@ const REPEATS: usize = 21;
 /// Does it so often, from the input to the output.
 pub type Run = Box<dyn FnMut(u64, &[u8], &mut [u8])>;
 
-/// One row: the same work of all sides.
+/// A row: the same work of all sides.
 pub struct Row {
     input: Vec<u8>,
     sides: [Option<Run>; 4],

@@ -100,7 +100,7 @@ unsafe fn operands<'a>(
     Ok((key, hash, length))
 }
 
-/// Without a nonce it is drawn at random.
+/// Signs a hash with `nonce`, or with a random one where it is null.
 ///
 /// # Safety
 /// `key` is null or of `ica_ec_key_new`; `hash` and `signature` are null or have the lengths given; `nonce` is null or as long as

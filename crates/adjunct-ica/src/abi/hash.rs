@@ -14,7 +14,7 @@ pub struct Short<const N: usize> {
     chain: [u8; N],
 }
 
-/// With a length of two words.
+/// Contexts of the header whose length has two words.
 #[repr(C)]
 #[derive(Debug)]
 pub struct Long<const N: usize> {

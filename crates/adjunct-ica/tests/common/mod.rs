@@ -49,7 +49,7 @@ pub fn hex(text: &str) -> Vec<u8> {
     text.as_bytes().chunks(2).map(|pair| digit(pair[0]) << 4 | digit(pair[1])).collect()
 }
 
-/// This crate's folder.
+/// Path of this crate's folder.
 pub fn here() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
 }
@@ -68,7 +68,7 @@ fn remove_old() {
     }
 }
 
-/// This process's folder, with the shared libraries in it.
+/// Path of this process's folder, with the shared libraries in it.
 pub fn libraries() -> &'static Path {
     static FOLDER: OnceLock<PathBuf> = OnceLock::new();
     FOLDER.get_or_init(|| {

@@ -14,7 +14,7 @@ pub struct Message<'a> {
     pub key: &'a [u8],
     pub iv: &'a [u8],
     pub aad: &'a [u8],
-    /// Not looked at where the tag is wrong.
+    /// The plaintext; not looked at where the tag is wrong.
     pub plain: &'a [u8],
     pub sealed: &'a [u8],
     pub tag: &'a [u8],
@@ -75,7 +75,7 @@ impl Message<'_> {
         }
     }
 
-    /// In pieces of whole blocks, first of additional data, then of text.
+    /// Encrypts and decrypts in pieces of whole blocks: first the additional data, then the text.
     fn stream(&self, good: bool, piece: usize, what: &str) {
         let (k, kn) = self.key();
         for encrypt in if good { &[true, false][..] } else { &[false] } {

@@ -392,7 +392,7 @@ const fn every(number: i64) -> [i64; 8] {
     [number, 0, number, 0, number, 0, number, 0]
 }
 
-/// In cache lines of its own.
+/// A value in cache lines of its own.
 #[repr(C, align(64))]
 struct Aligned<T>(T);
 
@@ -413,7 +413,7 @@ fn anew<T>(place: &T) -> &T {
 /// A group has as many blocks as a power of two. So in the bits above those that count within a group its counters are all alike, or
 /// from some block on higher by one. From which, and what the lower bits are, is the same in every group.
 struct Counters<'l, W> {
-    /// For each block of a group the lower bits of its counter, and above them ones where the upper are higher by one.
+    /// For each block of a group: the lower bits of its counter; and above them all ones where the upper bits are higher by one.
     low: &'l Aligned<[W; WIDE]>,
     /// The upper bits of the next group's first counter, byte-reversed.
     upper: W,

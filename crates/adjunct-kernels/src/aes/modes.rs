@@ -85,7 +85,7 @@ pub fn drive<W: Width, const N: usize, M: Mode<W, N>>(mode: &mut M, k: &[W; N], 
     }
 }
 
-/// At most four vectors.
+/// Runs at most four vectors of a mode.
 ///
 /// # Safety
 /// `rest` bytes can be read at `input` and written at `output`.

@@ -426,14 +426,14 @@ pub(super) fn part(bytes: &[u8]) -> __m128i {
     unsafe { _mm_set_epi64x((value >> 64) as i64, value as i64) }
 }
 
-/// At most a block, zeros behind it.
+/// Loads at most a block, with zeros behind it.
 #[inline(always)]
 pub(super) fn at_most(bytes: &[u8]) -> __m128i {
     // SAFETY: 16 bytes.
     if bytes.len() == 16 { unsafe { load(bytes.as_ptr()) } } else { part(bytes) }
 }
 
-/// At most a block of text with its key stream; gives what went in and what came out, zeros behind either.
+/// Applies the key stream to at most a block of text; gives what went in and what came out, with zeros behind either.
 #[inline(always)]
 pub(super) fn crypt(stream: __m128i, io: InOut<'_>) -> (__m128i, __m128i) {
     let length = io.len();

@@ -56,7 +56,7 @@ impl Drop for Table {
 }
 
 impl Table {
-    /// Where H^`power` stands.
+    /// Place of H^`power` in the table.
     ///
     /// # Panics
     /// Beyond [`POWERS`].

@@ -23,7 +23,7 @@ pub trait Width: Copy {
     /// # Safety
     /// [`Width::BYTES`] can be read.
     unsafe fn load(from: *const u8) -> Self;
-    /// To memory.
+    /// Writes the blocks to memory.
     ///
     /// # Safety
     /// [`Width::BYTES`] can be written.
@@ -47,11 +47,11 @@ pub trait Width: Copy {
     fn and(self, other: Self) -> Self;
     /// Exclusive or with the bits that the other two both have.
     fn xor_and(self, b: Self, c: Self) -> Self;
-    /// One round of encryption.
+    /// A round of encryption.
     fn enc(self, key: Self) -> Self;
     /// The last round of encryption.
     fn enc_last(self, key: Self) -> Self;
-    /// One round of the equivalent inverse cipher.
+    /// A round of the equivalent inverse cipher.
     fn dec(self, key: Self) -> Self;
     /// Its last round.
     fn dec_last(self, key: Self) -> Self;

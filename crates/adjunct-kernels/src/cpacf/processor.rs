@@ -25,7 +25,7 @@ fn facilities() -> [u64; FACILITIES] {
     list
 }
 
-/// One execution; the condition code is fetched before anything can change it.
+/// Runs an instruction once; the condition code is fetched before anything can change it.
 macro_rules! execute {
     ($registers:ident, $instruction:literal) => {{
         let condition: u64;

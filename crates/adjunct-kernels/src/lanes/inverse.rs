@@ -290,7 +290,7 @@ fn times(a: &[[i64; 2]; 2], b: &[[i64; 2]; 2]) -> [[i64; 2]; 2] {
     a.map(|[u, v]| [u * b[0][0] + v * b[1][0], u * b[0][1] + v * b[1][1]])
 }
 
-/// At most 20 steps, on words that hold a number's lowest bits together with its row of the matrix: f - u * 2^21 - v * 2^42, both rows
+/// Does up to 20 division steps on words that hold a number's lowest bits together with its row of the matrix: f - u * 2^21 - v * 2^42, both rows
 /// halved where g is, so that a step is one addition and one shift for all three (as Harrison does it in s2n-bignum).
 ///
 /// It begins with f - 2^(21 + COUNT) and g - 2^(42 + COUNT), f and g below 2^20, and is exact: with rows in units of their first, |u| + |v| <= 1

@@ -22,7 +22,7 @@ pub const LIMB: u32 = 52;
 /// The largest limb.
 pub const MASK: u64 = (1 << LIMB) - 1;
 
-/// One limb of eight numbers.
+/// A limb of each of eight numbers.
 pub type Vector = __m512i;
 /// Eight numbers of N limbs, the lowest limb first.
 pub type Number<const N: usize> = [Vector; N];

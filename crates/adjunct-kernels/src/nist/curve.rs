@@ -14,7 +14,7 @@ pub trait Curve<const N: usize>: sealed::Sealed {
     const WINDOW: usize;
     /// The order n of the group.
     const ORDER: [u64; N];
-    /// Where the curve is not of the form that is computed on.
+    /// The isomorphism to the form that is computed on; `None` where the curve has that form.
     const TWIST: Option<Twist<N>> = None;
     /// The b of the equation.
     const B: [u64; N];

@@ -248,7 +248,7 @@ pub fn shrink<C: Curve<N>, const N: usize>(mut a: Number<N>) -> Number<N> {
 #[inline]
 #[target_feature(enable = "avx512f,avx512ifma")]
 fn shrink_by_any<C: Curve<N>, const N: usize>(mut a: Number<N>) -> Number<N> {
-    /// Above -q.
+    /// Exponent of the power that the quotient is subtracted from, so that the factor is positive.
     const ABOVE: u32 = 8;
     let fraction = const { if C::BITS % 52 < 16 { C::BITS % 52 } else { 16 } };
     const { assert!(C::BITS % 52 >= 8 || !C::TERMS.is_empty()) };

@@ -109,8 +109,7 @@ pub fn double<C: Curve<N>, const N: usize>(a: &mut Point<N>) {
     a.y = shrink::<C, N>(subtract(&step, &shift::<3, N>(&s::<9, C, N>(&gamma))));
 }
 
-/// One number for each of W additions that do not depend on each other: the CPU works on one while another's last product
-/// is not there yet.
+/// Applies an expression to each of W additions that do not depend on each other: the CPU works on one while another's last product is not there yet.
 macro_rules! each {
     ($k:ident: $number:expr) => {{
         let mut out = [[zero(); N]; W];

@@ -107,7 +107,7 @@ fn plus(h: [u64; 3], block: &[u8; BLOCK], bit: u64) -> [u64; 3] {
 }
 
 impl Poly1305 {
-    /// Nothing yet under `key`: r, and what is added at the end.
+    /// Begins a message under `key`, which is r and the number that is added at the end.
     pub fn new(key: &[u8; KEY]) -> Poly1305 {
         let mut poly = Poly1305 {
             r: [0; 2],

@@ -396,7 +396,7 @@ macro_rules! pick {
 /// What each lane picks from a table.
 #[repr(C, align(64))]
 pub struct Digits {
-    /// Which of eight entries; 8 more in odd lanes, whose entries are in the second vector of two.
+    /// Index of an entry among eight; 8 more in odd lanes, whose entries are in the second vector of two.
     pub index: Vector,
     /// The lanes that pick from the second eight of sixteen.
     pub eights: u8,

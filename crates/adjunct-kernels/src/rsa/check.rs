@@ -18,7 +18,8 @@ pub struct CheckKey<const D: usize, const V: usize> {
 crate::opaque_debug!(CheckKey<const D, const V>);
 
 impl<const D: usize, const V: usize> CheckKey<D, V> {
-    /// From big-endian numbers; `None` unless `n` is odd and as long as this size says, and `e` is odd, at least 3 and at most 64 bits long.
+    /// Makes a key of big-endian numbers; `None` unless `n` is odd and as long as this size says, and `e` is odd, at least 3 and at most 64 bits
+    /// long.
     #[target_feature(enable = "avx512f,avx512ifma")]
     pub fn new(n: &[u8], e: &[u8]) -> Option<CheckKey<D, V>> {
         let e = e.iter().try_fold(0u64, |sum, &b| Some(sum.checked_mul(256)? | u64::from(b)))?;

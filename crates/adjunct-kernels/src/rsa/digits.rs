@@ -61,7 +61,7 @@ impl<const V: usize> Digits<V> {
         self.0.as_flattened()[at]
     }
 
-    /// Whether it is below another, in the same time whatever they are.
+    /// Whether the number is below another, in constant time.
     pub(super) fn is_below(&self, other: &Digits<V>) -> bool {
         self.minus(other).1 != 0
     }

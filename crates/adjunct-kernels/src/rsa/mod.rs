@@ -66,23 +66,23 @@ pub type Scratch3072 = Scratch<30, 60>;
 /// Working memory for private keys of 4096 bits.
 pub type Scratch4096 = Scratch<40, 80>;
 
-/// One private operation: `output` = `input`^d modulo n, both big-endian and as long as the modulus, `input` below it.
+/// A private operation: `output` = `input`^d modulo n, both big-endian and as long as the modulus, `input` below it.
 pub struct PrivateJob<'a, const P: usize, const M: usize> {
     /// The key.
     pub key: &'a PrivateKey<P, M>,
     /// The number to raise.
     pub input: &'a [u8],
-    /// Where the power goes.
+    /// Buffer for the result.
     pub output: &'a mut [u8],
 }
 
-/// One public operation: `output` = `input`^e modulo n, both big-endian and as long as the modulus, `input` below it.
+/// A public operation: `output` = `input`^e modulo n, both big-endian and as long as the modulus, `input` below it.
 pub struct PublicJob<'a, const M: usize> {
     /// The key.
     pub key: &'a PublicKey<M>,
     /// The number to raise.
     pub input: &'a [u8],
-    /// Where the power goes.
+    /// Buffer for the result.
     pub output: &'a mut [u8],
 }
 

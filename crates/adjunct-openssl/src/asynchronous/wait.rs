@@ -22,7 +22,7 @@ fn key() -> *const c_void {
 /// What we keep with a wait context.
 struct Wait {
     fd: c_int,
-    /// Who made the descriptor: a child of fork(2) shares it with its parent and must not take its wake-ups away.
+    /// Process that made the descriptor: a child of fork(2) shares it with its parent and must not take its wake-ups away.
     process: u32,
     /// What a paused job leaves behind should it never be resumed, in its place on the job's stack; null while none is paused by
     /// us.
@@ -31,9 +31,9 @@ struct Wait {
 
 /// A job's way to be woken.
 pub(super) enum Waker {
-    /// By what is kept with its wait context, which lives as long as the job.
+    /// Wakes by what is kept with the job's wait context, which lives as long as the job.
     Descriptor(*const c_void),
-    /// By its event loop's own function.
+    /// Wakes by its event loop's own function.
     Callback(Callback, *mut c_void),
 }
 

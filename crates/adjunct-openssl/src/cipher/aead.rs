@@ -54,9 +54,9 @@ impl Shared {
 /// Why a parameter is not taken or answered.
 #[derive(Debug, Clone, Copy)]
 pub enum Refusal {
-    /// For this reason, which goes on OpenSSL's queue.
+    /// Refused for this reason, which goes on OpenSSL's queue.
     Told(Reason),
-    /// For none that OpenSSL tells.
+    /// Refused without a reason: OpenSSL tells none.
     Untold,
 }
 

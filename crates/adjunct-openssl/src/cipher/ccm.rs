@@ -24,7 +24,7 @@ struct Context {
     /// The bytes the message length takes; the nonce has 15 less that.
     width: usize,
     tag_len: usize,
-    /// Both as they were when the key was set: as in OpenSSL, what is changed after it holds for the next key.
+    /// Lengths of tag and nonce as they were when the key was set: as in OpenSSL, what is changed later holds for the next key.
     in_force: (usize, usize),
     /// The tag of the last message, zeros before there is one; another key leaves it, as in OpenSSL.
     tag: [u8; 16],
@@ -77,7 +77,7 @@ impl Context {
         true
     }
 
-    /// One TLS record in place: explicit IV, payload, tag. Gives the length of the result.
+    /// Encrypts or decrypts a TLS record in place: explicit IV, payload, tag. Gives the length of the result.
     fn tls_record(&mut self, aad: [u8; TLS_AAD], record: &mut [u8]) -> Option<usize> {
         let length = record.len();
         let bytes = length.checked_sub(EXPLICIT_IV + self.tag_len)?;

@@ -27,11 +27,11 @@ pub mod mode {
 pub struct Info {
     /// `EVP_CIPH_*_MODE`.
     pub mode: u32,
-    /// Whether it authenticates.
+    /// Whether the cipher authenticates.
     pub aead: bool,
-    /// Whether it keeps its IV itself.
+    /// Whether the cipher keeps its IV itself.
     pub custom_iv: bool,
-    /// Whether it makes keys (`randkey`).
+    /// Whether the cipher makes keys (`randkey`).
     pub random_key: bool,
     /// The key's length.
     pub key: usize,
@@ -172,7 +172,7 @@ impl State {
         0
     }
 
-    /// Where the message has come to.
+    /// The position in the message, for the core.
     #[inline]
     pub fn chain(&mut self) -> Chain<'_> {
         Chain { iv: &mut self.iv, stream: &mut self.buffer, used: &mut self.num, bits: self.use_bits }
@@ -199,7 +199,7 @@ impl State {
 pub trait Mode: Clone {
     /// The mode.
     type Cipher: cipher::Mode;
-    /// What it says of itself.
+    /// What the cipher tells OpenSSL of itself.
     const INFO: Info;
 
     /// Whether its only parameters are the lengths, which cannot change (ChaCha20).

@@ -36,7 +36,7 @@ impl Purpose {
         matches!(self, Purpose::DigestSign | Purpose::DigestVerify)
     }
 
-    /// Whether it signs.
+    /// Whether the purpose is to sign.
     pub(crate) const fn signs(self) -> bool {
         matches!(self, Purpose::Sign | Purpose::DigestSign | Purpose::SignMessage)
     }
@@ -50,13 +50,13 @@ impl Purpose {
 pub(crate) trait Signer: Sized {
     /// What the default provider calls it.
     const NAME: &'static CStr;
-    /// What it counts as.
+    /// The function that signatures count as.
     const SIGN: Function;
-    /// What it counts as.
+    /// The function that verifications count as.
     const VERIFY: Function;
     /// What contexts tell where there is no default provider.
     const GETTABLE: &'static [Param];
-    /// What they take there.
+    /// What contexts take where there is no default provider.
     const SETTABLE: &'static [Param];
 
     /// A context without a key.

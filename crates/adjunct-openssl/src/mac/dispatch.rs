@@ -11,7 +11,7 @@ pub(super) trait Object: Sized + 'static {
     /// What `set_ctx_params` takes.
     const SETTABLE: &'static [Param];
 
-    /// One without digest or cipher, and key.
+    /// Makes an object without digest or cipher, and without a key.
     ///
     /// # Safety
     /// `provctx` is OpenSSL's, which keeps the provider alive as long as its contexts.

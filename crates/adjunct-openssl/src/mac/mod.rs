@@ -44,7 +44,7 @@ trait Keyed: Clone {
     /// Keys it anew in place, which costs less; false, and nothing has changed, where `under` is not what it is keyed over or the key
     /// is not one for it.
     fn rekey(&mut self, under: Self::Under, key: &[u8]) -> bool;
-    /// What it is keyed over.
+    /// The digest or cipher that it is keyed over.
     fn keyed(&self) -> Self::Under;
     fn reset(&mut self);
     fn update(&mut self, data: &[u8]);
@@ -56,7 +56,7 @@ trait Keyed: Clone {
     const COPIES_UNKEYED: bool = true;
     /// What OpenSSL says of the length of a result that no digest was set for.
     const NO_SIZE: Option<Reason> = None;
-    /// What it says of a key of the wrong length.
+    /// What OpenSSL says of a key of the wrong length.
     const KEY_LENGTH: Option<Reason> = None;
     /// Length of a block in bytes, where it is told apart from the result's and before there is a key.
     const BLOCK: Option<fn(Self::Under) -> usize>;
@@ -81,7 +81,7 @@ struct Foreign {
 #[repr(usize)]
 enum Engine<M: Keyed> {
     None,
-    /// Nothing: the first key for this digest or cipher was of the wrong length.
+    /// Nothing computes: the first key for this digest or cipher was of the wrong length.
     Unkeyed(M::Under),
     Served(M),
     /// The default provider, and where its messages count.

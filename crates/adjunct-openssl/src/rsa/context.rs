@@ -90,7 +90,7 @@ impl Context {
         })
     }
 
-    /// This operation in the default provider, with all that has been set; where data has passed here, for the digest of it.
+    /// Makes the operation in the default provider, with all that has been set; where data has been hashed here, an operation on its digest.
     pub fn delegate(&self) -> Option<Operation> {
         let kind = match self.kind {
             // From 3.4 on, a context that digests takes what is signed by it for the message.

@@ -12,7 +12,7 @@ use std::ffi::{CStr, c_int};
 use std::sync::OnceLock;
 use zeroize::Zeroizing;
 
-/// Both halves of a key.
+/// The selection of both halves of a key.
 pub const PAIR: c_int = id::KEYMGMT_SELECT_PRIVATE_KEY | id::KEYMGMT_SELECT_PUBLIC_KEY;
 
 /// A key's numbers with their parameter names, in the order OpenSSL exports them.

@@ -83,7 +83,7 @@ impl Value {
         Value { name: name.to_owned(), kind: 2, data: value.to_ne_bytes().to_vec() }
     }
 
-    /// From big-endian bytes.
+    /// Makes a parameter of a big-endian number.
     pub fn number(name: &CStr, value: &[u8]) -> Value {
         Value { name: name.to_owned(), kind: 2, data: value.iter().rev().copied().collect() }
     }

@@ -73,7 +73,7 @@ pub fn moved(key: &Key, selection: c_int, query: &CStr) -> Option<Key> {
     }
 }
 
-/// Both providers' copies of one key.
+/// Copies of one key in both providers.
 pub struct Twins {
     pub stock: Key,
     pub ours: Key,

@@ -8,7 +8,7 @@ use crate::Opaque;
 use crate::dispatch::{AnyFunction, Dispatch};
 use std::ffi::{c_int, c_void};
 
-/// One algorithm of the default provider.
+/// An algorithm of the default provider.
 #[derive(Debug, Clone, Copy)]
 pub struct Algorithm {
     context: Opaque,

@@ -41,7 +41,7 @@ struct Curves {
 pub struct Form<'a> {
     /// Ed448ph: of the message's digest, which is made here.
     pub prehash: bool,
-    /// At most 255 bytes.
+    /// The context, at most 255 bytes.
     pub context: &'a [u8],
 }
 
@@ -75,7 +75,7 @@ pub fn available() -> bool {
     curves().is_some()
 }
 
-/// Whether it signs by Ed448 with a context, and by Ed448ph: since OpenSSL 3.2.
+/// Whether the libcrypto signs by Ed448 with a context, and by Ed448ph: since OpenSSL 3.2.
 pub fn has_forms() -> bool {
     curves().is_some_and(|curves| curves.forms)
 }
@@ -235,7 +235,7 @@ impl Curves {
         unsafe { param::find(list, c"instance").is_some() && param::find(list, c"context-string").is_some() }
     }
 
-    /// These, where they have a form.
+    /// The curves, if their libcrypto has the form.
     fn with(&self, form: Form<'_>) -> Option<&Curves> {
         (self.forms || form.is_plain()).then_some(self)
     }

@@ -226,9 +226,9 @@ impl Library {
 /// A buffer OpenSSL may be asked to fill.
 #[derive(Debug, Clone, Copy)]
 pub struct Output {
-    /// Where to write; null asks for the size needed.
+    /// Buffer for the result; null asks for the size needed.
     pub data: *mut u8,
-    /// Where the length goes.
+    /// Place for the length.
     pub length: *mut usize,
     /// How many bytes `data` has room for.
     pub size: usize,

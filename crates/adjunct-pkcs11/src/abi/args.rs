@@ -80,7 +80,7 @@ unsafe fn template_within(pointer: *const CK_ATTRIBUTE, count: CK_ULONG, depth: 
     Ok(attributes)
 }
 
-/// Where a call writes a result whose length the caller may only ask for.
+/// A caller's buffer for a result whose length the caller may only ask for.
 #[derive(Debug)]
 pub struct Out<'a> {
     buffer: *mut u8,
@@ -94,7 +94,7 @@ pub struct Out<'a> {
 pub enum Room<'a> {
     /// The result, in this.
     Here(&'a mut [u8]),
-    /// Nothing: the caller asked for the length, and has it.
+    /// No buffer: the caller asked for the length, and has it.
     Asked,
 }
 

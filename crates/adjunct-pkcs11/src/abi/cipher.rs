@@ -129,7 +129,7 @@ fn update_with<const ENCRYPT: bool>(
     })
 }
 
-/// Nothing else is done with a part.
+/// Takes a part that nothing else is done with.
 fn nothing(_: &[u8]) -> Result {
     Ok(())
 }

@@ -23,8 +23,8 @@ const INVALID: Rv = Rv(CKR_MECHANISM_PARAM_INVALID);
 /// The most parts and keys of a derivation.
 const MOST: CK_ULONG = 1024;
 
-/// Where results go besides the handle: pointers, for what callers give may be one with each other, and with what is read. They have
-/// been looked at, and none is null.
+/// Places for results besides the handle. They are pointers, because callers may give one buffer for several of them, or for a result and an input.
+/// Each was checked and is not null.
 enum Outputs {
     None,
     /// The version within a premaster secret, where the caller wants it.

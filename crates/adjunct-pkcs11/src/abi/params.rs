@@ -10,7 +10,7 @@ use cryptoki_sys::*;
 
 /// The length of AES's block.
 const BLOCK: usize = 16;
-/// Nothing is mapped below, and no password is as long.
+/// Lowest address that a pointer may have: nothing is mapped below it, and no password is as long.
 const LOWEST_ADDRESS: CK_ULONG = 65536;
 const INVALID: Rv = Rv(CKR_MECHANISM_PARAM_INVALID);
 

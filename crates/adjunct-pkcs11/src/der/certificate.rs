@@ -8,9 +8,9 @@ use pkcs1::der::{Decode, Reader, SliceReader, Tag, Tagged};
 pub struct Certificate<'a> {
     /// The serial number.
     pub serial: &'a [u8],
-    /// Who issued it.
+    /// The issuer's name.
     pub issuer: &'a [u8],
-    /// Whose it is.
+    /// The subject's name.
     pub subject: &'a [u8],
     /// The public key's information.
     pub key: &'a [u8],

@@ -74,7 +74,7 @@ impl Kind {
 pub enum Keyed {
     Gcm(Prepared<gcm_parts::Key>),
     Ccm(Prepared<Ccm>),
-    /// It has nothing to prepare.
+    /// ChaCha20-Poly1305, whose key has nothing to prepare.
     ChaChaPoly(Held),
 }
 
@@ -283,7 +283,7 @@ fn sealing<S: Stream + 'static>(cipher: Keyed, given: &Given<'_>) -> Result<Box<
 }
 
 impl Whole {
-    /// Without nonce and additional data, which [`Whole::take`] copies to where they stay.
+    /// Makes a cipher without nonce and additional data, which [`Whole::take`] copies to where they stay.
     #[inline]
     fn new(cipher: Keyed, encrypt: bool, given: &Given<'_>) -> Whole {
         let (nonce, aad, waiting) = (Short::NONE, Short::NONE, Zeroizing::new(Vec::new()));

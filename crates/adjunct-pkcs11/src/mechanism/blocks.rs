@@ -28,7 +28,7 @@ trait Blocks: Send {
     }
 }
 
-/// One whose key is prepared.
+/// A mode whose key is prepared.
 struct Keyed<M> {
     mode: Prepared<Counted<M>>,
     encrypt: bool,

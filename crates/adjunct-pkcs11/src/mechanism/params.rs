@@ -81,7 +81,7 @@ pub enum Params<'a> {
 }
 
 impl Params<'_> {
-    /// These parameters without the caller's memory; `None` where they point to something there.
+    /// Copies the parameters if they do not point to the caller's memory; else `None`.
     pub fn detached(self) -> Option<Params<'static>> {
         Some(match self {
             Params::None => Params::None,

@@ -90,7 +90,7 @@ pub fn begin(mechanism: Mechanism<'_>, key: Held, encrypt: bool) -> Result<Box<d
     }
 }
 
-/// Where a message has come to in a mode.
+/// Position in a message, as a mode needs it.
 struct Place {
     iv: Block,
     stream: Block,

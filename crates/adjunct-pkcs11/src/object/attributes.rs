@@ -92,12 +92,12 @@ pub struct Bytes(Stored);
 /// The longest value that takes no memory of its own: all booleans, numbers and dates, and most labels and identifiers.
 const SHORT: usize = 22;
 
-/// Where the bytes are.
+/// Storage of a value's bytes.
 #[derive(Clone)]
 enum Stored {
     /// A length and the bytes, in this value itself.
     Here(u8, [u8; SHORT]),
-    /// In memory of their own, which is wiped.
+    /// Bytes in memory of their own, which is wiped.
     Apart(Zeroizing<Box<[u8]>>),
 }
 
@@ -291,7 +291,7 @@ impl Attributes {
         }
     }
 
-    /// Where a type is, or is to be.
+    /// Finds the index of a type, or the one where it is to be inserted.
     fn place(&self, kind: CK_ATTRIBUTE_TYPE) -> std::result::Result<usize, usize> {
         match self.others.last() {
             // What comes in order goes to the end.

@@ -15,7 +15,7 @@ use std::sync::Arc;
 pub enum Origin {
     /// C_CreateObject.
     Created,
-    /// By a mechanism that makes keys.
+    /// Made by a mechanism that makes keys.
     Generated(CK_MECHANISM_TYPE),
     /// C_UnwrapKey, C_DecapsulateKey: it was somewhere else before.
     Unwrapped,

@@ -8,7 +8,7 @@ use cryptoki_sys::*;
 pub struct Facts {
     pub class: CK_OBJECT_CLASS,
     pub key_type: Option<CK_KEY_TYPE>,
-    /// By [`bit`]: what is true, or lists something.
+    /// Flags by [`bit`]: set for attributes that are true, or that list something.
     bits: u32,
 }
 

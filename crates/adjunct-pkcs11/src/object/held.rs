@@ -15,7 +15,7 @@ pub enum Held {
     Kept(Arc<Owner>),
 }
 
-/// One owner of those that the table counts, which a session's count of its own.
+/// An owner that counts as one at the table and has a count of the session's own.
 #[derive(Debug)]
 pub struct Owner(pub Arc<Object>);
 
@@ -43,7 +43,7 @@ impl Held {
     }
 }
 
-/// Where an object is.
+/// Address of an object.
 #[inline]
 pub fn address(object: &Object) -> usize {
     std::ptr::from_ref(object).addr()

@@ -16,7 +16,7 @@ use spki::ObjectIdentifier;
 #[derive(Debug)]
 pub enum Key {
     Rsa(rsa::Key),
-    /// On a curve of short Weierstrass form: either half, or both.
+    /// A key on a curve of short Weierstrass form: public half, private half, or both.
     Ec(ec::Key),
     Ed25519 {
         private: Option<Private<{ ed25519::KEY }>>,
@@ -288,9 +288,9 @@ impl Key {
     }
 }
 
-/// Both halves of a key on a curve that is not of Weierstrass form; `other_half` computes the public one, `None` where it cannot. One that is
-/// given for a private key is compared with that: a signature made with another gives the private key away, and whoever unwraps a key
-/// that is not theirs may say what they like of it.
+/// The halves of a key on a curve that is not of Weierstrass form. `other_half` computes the public one (`None` where it cannot); a public half that
+/// is given for a private key is compared with it. Otherwise a signature made with another public half would give the private key away, and whoever
+/// unwraps a key that is not theirs could give any public half.
 ///
 /// # Errors
 /// `CKR_ATTRIBUTE_VALUE_INVALID`, `CKR_FUNCTION_FAILED`.

@@ -52,10 +52,10 @@ pub struct Object {
 /// into a few; to ask every session takes as long as there are many.
 const KEEPERS: usize = 8;
 
-/// Which sessions keep an object.
+/// The sessions that keep an object.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Keepers {
-    /// These alone.
+    /// The sessions in the list.
     Some(Vec<Handle>),
     /// Any may.
     Many,
@@ -89,7 +89,7 @@ impl Object {
         self.facts.has(CKA_PRIVATE)
     }
 
-    /// Whether it stays when its session ends.
+    /// Whether the object stays when its session ends.
     pub fn is_token(&self) -> bool {
         self.facts.has(CKA_TOKEN)
     }
@@ -116,7 +116,7 @@ impl Object {
         self.many.store(true, SeqCst);
     }
 
-    /// Which sessions keep it. Whoever asks has taken it out of its place before.
+    /// The sessions that keep the object. Take the object out of its place before asking.
     pub fn keepers(&self) -> Keepers {
         // The places are looked for after the object was taken out.
         fence(SeqCst);

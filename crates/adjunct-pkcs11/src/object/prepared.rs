@@ -177,10 +177,10 @@ pub struct Prepared<F> {
     place: Place<F>,
 }
 
-/// Where it is.
+/// Storage of a form.
 #[derive(Debug, Clone)]
 enum Place<F> {
-    /// Beside the object.
+    /// The form is kept beside the object.
     Kept(usize),
     /// Nowhere else.
     Own(Box<F>),
@@ -274,7 +274,7 @@ mod tests {
         Held::Own(Arc::new(Object::new(attributes)))
     }
 
-    /// One that was used once.
+    /// A key that was used once.
     fn used(kind: CK_KEY_TYPE, length: usize) -> Held {
         let key = key(kind, length);
         key.forms.used.store(true, Relaxed);

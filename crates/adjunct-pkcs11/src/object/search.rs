@@ -19,11 +19,11 @@ pub struct Search {
 
 /// The fewest and the most objects that are taken from the index at a time: it is locked meanwhile.
 const PAGE: (usize, usize) = (16, 1024);
-/// At least so many of all objects, of which few are what is looked for.
+/// The fewest objects that a search through all objects takes at a time: few of them match.
 const PAGE_OF_ALL: usize = 256;
 
 impl Search {
-    /// One for the objects with these attributes. To begin takes as long among many as among few.
+    /// Begins a search for the objects with these attributes. To begin takes as long among many as among few.
     pub fn new(table: &Table, template: Attributes) -> Search {
         let list = table.shortest(&template);
         Search { template, list, last: None }

@@ -20,7 +20,7 @@ static PLACES: Slab<Place> = Slab::new();
 /// gone looks which is the next.
 static VERSIONS: Slab<Arc<Object>> = Slab::new();
 
-/// Where an object is.
+/// The place of an object in the table.
 #[derive(Debug)]
 pub struct Place {
     /// Its table's number: handles of other tokens, and of a process before a fork, find nothing.
@@ -29,7 +29,7 @@ pub struct Place {
     session: Option<Handle>,
     /// The number in [`VERSIONS`] of the object as it is now.
     version: AtomicU64,
-    /// Whether it is indexed. Read and written while the index is locked.
+    /// Whether the object is indexed. Read and written while the index is locked.
     indexed: AtomicBool,
 }
 

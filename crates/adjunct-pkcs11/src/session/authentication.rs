@@ -52,7 +52,7 @@ pub(super) struct AtOnce {
 }
 
 impl Active {
-    /// Everything here that may wait for the PIN.
+    /// Calls `body` for each operation of the session that may wait for the PIN.
     fn each_pin(&mut self, mut body: impl FnMut(&mut Pin)) {
         macro_rules! each {
             ($($field:ident)*) => { $(

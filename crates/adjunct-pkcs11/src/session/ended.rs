@@ -37,7 +37,7 @@ impl AllEnded {
     }
 }
 
-/// Where operations of a kind run, and where one waits for the next message.
+/// The fields with the running operation of a kind, and with the one that waits for the next message.
 pub struct Places<O: ?Sized> {
     pub running: Field<Run<O>>,
     pub ended: Field<Run<O>>,

@@ -20,7 +20,7 @@ pub struct Running<O: ?Sized> {
     pub parts: bool,
     /// The result, where it did not fit into what the caller had for it.
     pub ready: Option<Zeroizing<Vec<u8>>>,
-    /// None once the result is ready.
+    /// The operation; `None` once the result is ready.
     pub operation: Option<Box<O>>,
     /// The message has ended.
     pub over: bool,
@@ -29,7 +29,7 @@ pub struct Running<O: ?Sized> {
 }
 
 impl<O: ?Sized + Again> Running<O> {
-    /// One that begins.
+    /// Makes the state of an operation that begins.
     ///
     /// # Errors
     /// `CKR_HOST_MEMORY`.
@@ -39,7 +39,7 @@ impl<O: ?Sized + Again> Running<O> {
         Ok(adjunct::memory::boxed(Running { mechanism, pin, parts, ready: None, operation, over, follows })?)
     }
 
-    /// One that was saved.
+    /// Makes the state of an operation that was saved.
     ///
     /// # Errors
     /// `CKR_HOST_MEMORY`.

@@ -20,7 +20,7 @@ use cryptoki_sys::*;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// Why it was not done, in one line.
+/// Why an order was not carried out, in one line.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Error(pub String);
 
@@ -37,7 +37,7 @@ type Result<T> = std::result::Result<T, Error>;
 /// The tokens that are configured.
 #[derive(Debug, Clone)]
 pub struct Tokens {
-    /// In the order of their slots.
+    /// The tokens in the order of their slots.
     pub tokens: Vec<Configured>,
     /// The configuration's file, where there is one.
     pub configuration: Option<PathBuf>,
@@ -54,7 +54,7 @@ pub fn tokens() -> Tokens {
 /// A user of a token.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct User {
-    /// There is a PIN.
+    /// Whether the user has a PIN.
     pub has_pin: bool,
     /// The PIN is sealed by a TPM.
     pub sealed: bool,
@@ -65,19 +65,19 @@ pub struct User {
 /// A token's file as it is found. Nothing is tried, and nothing written.
 #[derive(Debug, Clone, Default)]
 pub struct Examined {
-    /// There is a file.
+    /// Whether there is a file.
     pub exists: bool,
     /// Its bytes.
     pub bytes: u64,
     /// What is wrong with it, in a line.
     pub trouble: Option<String>,
-    /// It was found to be damaged.
+    /// Whether the file was found to be damaged.
     pub damaged: bool,
-    /// It was written by a newer version.
+    /// Whether the file was written by a newer version.
     pub newer: bool,
     /// Its frames fit together, as far as that shows without a PIN: each says which it follows. One of an older version does not say.
     pub checked: bool,
-    /// It is of an older version of the format, and PINs that were changed or objects that were destroyed can still be read of it.
+    /// Whether the file is of an older version of the format, and PINs that were changed or objects that were destroyed can still be read in it.
     pub leftovers: bool,
     /// What is wrong with it though it can be used, in a line: bytes of nobody's at its end.
     pub foreign: Option<String>,
@@ -93,7 +93,7 @@ pub struct Examined {
     pub users: [User; 2],
     /// Objects, of which nothing was checked.
     pub objects: Option<usize>,
-    /// This user could write to it.
+    /// Whether this user could write to the file.
     pub writable: bool,
     /// Every user could read it.
     pub readable_by_others: bool,
@@ -190,7 +190,7 @@ pub struct New<'a> {
     pub user_pin: &'a [u8],
     /// The label, blanks behind.
     pub label: &'a [u8; 32],
-    /// Both PINs are sealed by the TPM, also where the configuration names none.
+    /// Whether the TPM seals both PINs, also where the configuration names none.
     pub seal: bool,
     /// A token that is there goes, with all its objects.
     pub replace: bool,
@@ -273,7 +273,7 @@ fn eyes(keys: &Arc<Keys>) -> Eyes {
 /// What repair did.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Repaired {
-    /// There was nothing to do: so many objects.
+    /// The file was whole; with what is in it.
     Whole(Contents),
     /// The file was made anew.
     Anew {
@@ -446,7 +446,7 @@ fn content(backup: &[u8]) -> std::result::Result<(&[u8], u64), &'static str> {
 pub struct Restored {
     /// What is in it.
     pub contents: Contents,
-    /// When it was made, in seconds since 1970.
+    /// Time at which it was made, in seconds since 1970.
     pub seconds: u64,
     /// How many changes later the same token was that is there, or was.
     pub newer: Option<u64>,

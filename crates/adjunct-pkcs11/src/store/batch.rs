@@ -172,13 +172,13 @@ impl Queue {
         })
     }
 
-    /// For a writer that leaves: the next one need not sleep any longer.
+    /// Wakes the next writer when this one leaves, so that it need not sleep any longer.
     pub fn wake_next(&self) {
         let next = self.hold(|waiting| waiting.front().cloned());
         next.inspect(|request| request.wake());
     }
 
-    /// For the writer: the oldest requests of one login of which no two change the same object; none where none wait.
+    /// Takes, for the writer, the oldest requests of one login of which no two change the same object; empty where none wait.
     pub fn next(&self) -> Vec<Taken> {
         self.hold(|waiting| {
             let (mut batch, mut uids) = (Vec::<Taken>::new(), BTreeSet::new());
@@ -221,7 +221,7 @@ impl Taken {
         self.changes.iter().zip(self.request.uids.iter().copied())
     }
 
-    /// Whether it does nothing but destroy objects.
+    /// Whether the request only destroys objects.
     pub fn destroys(&self) -> bool {
         self.changes.iter().all(|change| matches!(change, Change::Removed(_)))
     }

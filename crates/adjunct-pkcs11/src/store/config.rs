@@ -54,7 +54,7 @@ pub struct Configured {
     pub slot: CK_SLOT_ID,
     /// Its file.
     pub path: PathBuf,
-    /// Whether it is never written to.
+    /// Whether the file is never written to.
     pub read_only: bool,
     /// The TPM that seals new PINs.
     pub tpm: Option<PathBuf>,
@@ -68,7 +68,7 @@ fn directory(variable: &str, beneath_home: &str) -> Option<PathBuf> {
     absolute(variable).or_else(|| absolute("HOME").map(|home| home.join(beneath_home)))
 }
 
-/// Where the user's own token is. Root's is the machine's, unless XDG_DATA_HOME says otherwise.
+/// Path of the user's own token. Root's is the machine's, unless XDG_DATA_HOME says otherwise.
 fn own() -> Option<PathBuf> {
     let root = rustix::process::geteuid().is_root() && secure_env("XDG_DATA_HOME").is_none();
     let data = if root { Some(PathBuf::from("/var/lib")) } else { directory("XDG_DATA_HOME", ".local/share") };

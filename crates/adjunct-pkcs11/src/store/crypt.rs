@@ -137,12 +137,12 @@ impl Keys {
         &self.id
     }
 
-    /// Whether they are those of a file with this header.
+    /// Whether the keys are those of a file with this header.
     pub fn fit(&self, header: &Header) -> bool {
         (self.version, &self.id, &self.key) == (header.version, &header.id, &header.key)
     }
 
-    /// With the secret of a role.
+    /// Adds the secret of a role.
     pub fn owned(mut self, own: Own) -> Keys {
         self.own = Some(own);
         self

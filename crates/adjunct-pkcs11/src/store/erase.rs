@@ -24,7 +24,7 @@ pub const DAMAGED: &str = ".damaged";
 pub struct Spent {
     pub uid: Uid,
     pub version: u64,
-    /// Where its slot is.
+    /// Offset of the record's slot.
     pub slot: u64,
 }
 
@@ -133,7 +133,7 @@ fn erase_in(copy: &std::path::Path, uids: &[Uid], token: &Seen) -> Result {
 }
 
 impl Initialized {
-    /// Where the slot of a record is that begins at this place among the records of the next frame.
+    /// Offset of the slot of a record that begins at `record` among the records of the next frame.
     pub(super) fn slot_of_next(&self, record: usize) -> u64 {
         self.end + (format::FRAME_HEAD + record + RECORD_HEAD) as u64
     }

@@ -20,7 +20,7 @@ const PATIENCE: Duration = Duration::from_secs(60);
 const OURS: Mode = Mode::RUSR.union(Mode::WUSR);
 const FLAGS: OFlags = OFlags::CLOEXEC.union(OFlags::NOFOLLOW).union(OFlags::NONBLOCK).union(OFlags::NOCTTY);
 
-/// Where a store is.
+/// The files of a store.
 #[derive(Debug, Clone)]
 pub struct Place {
     pub path: PathBuf,
@@ -28,12 +28,12 @@ pub struct Place {
     pub read_only: bool,
 }
 
-/// Which file it is, and how long.
+/// Identity and length of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Seen {
     device: u64,
     inode: u64,
-    /// When it was last written to or renamed: numbers of files that are gone are given again.
+    /// Time at which the file was last written to or renamed: the numbers of files that are gone are given again.
     changed: (i64, u64),
     pub length: u64,
 }
@@ -53,7 +53,7 @@ impl Seen {
         parts.into_iter().fold(1, mix).max(1)
     }
 
-    /// Whether it is the same file, of whatever length.
+    /// Whether both are looks at the same file, of whatever length.
     pub fn same_file(&self, other: &Seen) -> bool {
         (self.device, self.inode) == (other.device, other.inode)
     }
@@ -87,7 +87,7 @@ pub struct Whole {
 pub enum Old<'a> {
     /// Its bytes are overwritten, and it goes.
     Wiped,
-    /// It stays under another name.
+    /// The old file stays under another name.
     Kept(&'a Path),
 }
 
@@ -240,7 +240,7 @@ impl Place {
         Ok(names)
     }
 
-    /// Who holds the lock of writers, if somebody does: the process, where that can be found out.
+    /// Process that holds the writers' lock, the inner `None` where that cannot be found out; the outer `None` where nobody holds it.
     ///
     /// # Errors
     /// What the system says.
@@ -254,7 +254,7 @@ impl Place {
         Ok(Some(process.or_else(|| holder_of(&seen))))
     }
 
-    /// Who may do what with the file and its directory: their modes, and whether they belong to root or this user.
+    /// Modes of the file and its directory, and whether they belong to root or this user.
     ///
     /// # Errors
     /// What the system says.
@@ -263,7 +263,7 @@ impl Place {
         Ok([of(fs::lstat(&self.path)?), of(fs::stat(self.directory())?)])
     }
 
-    /// Whether it could be written to.
+    /// Whether the file could be written to.
     pub fn is_writable(&self) -> bool {
         let exists = |path: &&Path| fs::access(*path, Access::EXISTS).is_ok();
         let there = std::iter::once(&*self.path).chain(self.directory().ancestors()).find(exists);

@@ -60,12 +60,12 @@ pub enum Version {
 pub const MAGIC: &[u8; 16] = b"adjunct-token\r\n\x1a";
 /// Bytes of the header.
 pub const HEADER: usize = 128;
-/// Where the counters are, and bytes of each.
+/// Offset of the counters; each has [`COUNTER`] bytes.
 pub const COUNTERS: usize = 128;
 pub const COUNTER: usize = 32;
-/// Where what a header says stands again.
+/// Offset of the second copy of what the header says.
 pub const AGAIN: usize = 192;
-/// Where the frames begin.
+/// Offset of the first frame.
 pub const FRAMES: usize = 256;
 const FRAME_MAGIC: [u8; 4] = *b"\x89Fr\n";
 pub const FRAME_HEAD: usize = 24;
@@ -286,7 +286,7 @@ impl Kind {
 /// What stands in a slot.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Slot {
-    /// There is none, in a record without one.
+    /// No slot: the record has none.
     None,
     /// A part of the record's key.
     Live,
@@ -337,7 +337,7 @@ impl Record<'_> {
         }
     }
 
-    /// Whether it says that its object is no more.
+    /// Whether the record says that its object was destroyed.
     pub fn is_end(&self) -> bool {
         self.kind == Kind::Gone || self.state() == Slot::Ended
     }
@@ -410,7 +410,7 @@ pub struct Frame<'a> {
     pub number: u64,
     pub head: &'a [u8],
     pub records: Vec<Record<'a>>,
-    /// Where those begin, from the first frame's begin on.
+    /// Offset of the records from the frame's beginning.
     pub at: usize,
     pub link: Link,
     /// See [`tail`].
@@ -441,7 +441,7 @@ pub struct Before {
 /// What is behind the last whole frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Behind {
-    /// Nothing.
+    /// Nothing is behind the last frame.
     Nothing,
     /// A frame that a writer had not ended.
     Torn,

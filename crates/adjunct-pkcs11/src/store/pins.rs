@@ -19,7 +19,7 @@ use rustix::fs::fdatasync;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::{AcqRel, Relaxed};
 
-/// Whether it may be a PIN.
+/// Checks that a PIN's length is allowed.
 fn check_length(pin: &[u8]) -> Result {
     ensure((PIN_LENGTHS[0]..=PIN_LENGTHS[1]).contains(&pin.len()), CKR_PIN_LEN_RANGE)
 }
@@ -34,11 +34,11 @@ pub(super) fn count(file: &OwnedFd, which: Holder, tries: u8) -> std::result::Re
     Ok(fdatasync(file)?)
 }
 
-/// Where a try was counted.
+/// The place where a failed try was counted.
 #[derive(Debug)]
 enum Counted {
     Here(OwnedFd),
-    /// With those before.
+    /// In the file of the roles' tries; with the tries before.
     Aside(Aside, u8),
     InMemory,
 }

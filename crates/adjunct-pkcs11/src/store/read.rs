@@ -74,7 +74,7 @@ pub fn attributes(record: &Record<'_>, body: &[u8]) -> Result<Attributes> {
     if fits { Ok(attributes) } else { Err(Trouble::Damaged) }
 }
 
-/// Where the table has an object of the file.
+/// Finds the handle of the file's object in the table.
 pub fn find(objects: &Table, uid: &Uid) -> Option<Handle> {
     let mut template = Attributes::default();
     template.set(CKA_UNIQUE_ID, format!("{:032x}", u128::from_be_bytes(*uid)).as_bytes()).ok()?;
@@ -82,7 +82,7 @@ pub fn find(objects: &Table, uid: &Uid) -> Option<Handle> {
     found.into_iter().find(|handle| objects.get(*handle).is_ok_and(|place| place.session().is_none()))
 }
 
-/// Where the table has objects of the file: all of them.
+/// Maps the identifiers of all objects of the file to their handles in the table.
 fn places(objects: &Table) -> BTreeMap<Uid, Handle> {
     let mut places = BTreeMap::new();
     objects.each(|handle, place| {

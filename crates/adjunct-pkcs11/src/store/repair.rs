@@ -135,7 +135,7 @@ pub struct Repaired {
     pub objects: usize,
     /// Objects that can be seen to have been there, and not be read.
     pub lost: usize,
-    /// Whose PIN was lost.
+    /// The role whose PIN was lost.
     pub without: Option<Holder>,
 }
 

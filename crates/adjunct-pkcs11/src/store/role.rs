@@ -60,7 +60,7 @@ pub struct Role {
     pub secret: Wrapped,
     /// The role's secret is one half of a pair.
     pub pair: bool,
-    /// None in version 1, where the secret is the token key.
+    /// How the PIN opens the secret; `None` in version 1, where the secret is the token key.
     pub grip: Option<Grip>,
     /// The secret that is needed, too, where a TPM is.
     pub tpm: Option<Sealed>,

@@ -140,7 +140,7 @@ fn a_file_cut_at_any_byte_holds_what_was_acknowledged() {
     }
 }
 
-/// Without the frame that says that an object is gone, it is gone all the same.
+/// An object stays destroyed though the file was cut before the frame that says so.
 #[test]
 fn a_cut_brings_nothing_back() {
     let (directory, login) = (tempfile::tempdir().unwrap(), login());
@@ -482,7 +482,7 @@ fn records_put_elsewhere_are_found_out() {
     }
 }
 
-/// Where fuzzing begins: a file of a token whose keys are no secret.
+/// The seed of fuzzing is a file of a token whose keys are no secret.
 #[test]
 fn the_seed_of_fuzzing_is_a_token() {
     let (directory, login) =

@@ -16,7 +16,7 @@ use crate::rv::{Result, Rv, fail};
 use cryptoki_sys::*;
 use std::sync::atomic::Ordering::Relaxed;
 
-/// From this length on, a file is written anew when half of it no longer counts.
+/// Length in bytes from which a file is written anew when half of it no longer counts.
 const COMPACT: u64 = 64 << 10;
 /// Bytes of a frame's records, about, in a file written anew: what a damaged one costs.
 const PART: usize = 64 << 10;

@@ -131,7 +131,7 @@ fn who_is_logged_in_goes_on_when_pins_change() {
     run("stays_in", home().path());
 }
 
-/// In a copy that repair has put aside nothing is left of what is destroyed afterwards, and all else is.
+/// A copy that repair has put aside keeps nothing of what is destroyed afterwards, and keeps all else.
 #[test]
 fn what_is_destroyed_is_gone_from_damaged_copies() {
     let home = home();

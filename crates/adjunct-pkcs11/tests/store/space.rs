@@ -70,7 +70,7 @@ pub fn gone() {
     assert_eq!(labelled(&entered(), "limited"), []);
 }
 
-/// In a file system that is full.
+/// Runs in a file system that is full.
 pub fn full() {
     new_token();
     let session = entered();

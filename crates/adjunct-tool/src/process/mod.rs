@@ -45,7 +45,7 @@ fn nowhere(program: &OsStr) -> bool {
 /// How a program ended and what it wrote.
 #[derive(Debug, Clone)]
 pub struct Outcome {
-    /// Whether it ended with status 0.
+    /// Whether the program ended with status 0.
     pub success: bool,
     /// Its standard output.
     pub stdout: Vec<u8>,
@@ -55,7 +55,7 @@ pub struct Outcome {
 }
 
 impl Outcome {
-    /// Why it failed: the first line it said, or how it ended.
+    /// Why the program failed: the first line it said, or how it ended.
     pub fn why(&self) -> String {
         use std::os::unix::process::ExitStatusExt;
         let said = self.stderr.lines().map(str::trim).find(|l| !l.is_empty());
@@ -176,7 +176,7 @@ impl Running {
         &mut self.child
     }
 
-    /// Whether it has not ended.
+    /// Whether the process has not ended.
     pub fn runs(&mut self) -> bool {
         matches!(self.child.try_wait(), Ok(None))
     }
@@ -189,7 +189,7 @@ impl Running {
         let _ = self.child.wait();
     }
 
-    /// How it ended, if it has.
+    /// The process's exit status, if it has ended.
     pub fn ended(&mut self) -> Result<Option<ExitStatus>, Failure> {
         self.child.try_wait().map_err(|e| Failure::new(format!("waiting for a program: {e}")))
     }
@@ -251,9 +251,9 @@ pub fn readable(from: &impl AsFd, limit: Duration) -> Result<bool, Failure> {
 /// Processor seconds.
 #[derive(Debug, Clone, Copy)]
 pub struct Spent {
-    /// In user mode.
+    /// Seconds in user mode.
     pub user: f64,
-    /// In the kernel.
+    /// Seconds in the kernel.
     pub system: f64,
 }
 
@@ -273,7 +273,7 @@ impl Spent {
         Spent { user: self.user - before.user, system: self.system - before.system }
     }
 
-    /// Both.
+    /// Seconds in user mode and in the kernel.
     pub fn all(self) -> f64 {
         self.user + self.system
     }

@@ -104,7 +104,7 @@ fn ours() -> MutexGuard<'static, BTreeSet<u32>> {
     OURS.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
 }
 
-/// From here on orphans come to this process.
+/// Makes orphans of this process's children its own children.
 pub fn adopt() {
     let _ = set_child_subreaper(Some(getpid()));
 }

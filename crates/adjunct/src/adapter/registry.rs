@@ -30,7 +30,7 @@ impl Adapter {
 /// A change counts as one here, above the bits of the adapters that are online.
 const CHANGE: u32 = 1 << 8;
 
-/// Which adapters are online, and how often that has changed.
+/// The adapters that are online, and how often that has changed.
 #[derive(Debug)]
 struct State(AtomicU32);
 
@@ -72,7 +72,7 @@ impl Clone for Route {
 }
 
 impl Route {
-    /// One that is not known yet.
+    /// Makes a route that is not known yet.
     pub const fn new() -> Route {
         Route(AtomicU64::new(0))
     }

@@ -12,7 +12,7 @@ pub struct Class {
     pub name: &'static str,
     /// What decides.
     pub text: &'static str,
-    /// Which CPUs these are.
+    /// The CPUs of the class.
     pub cpus: &'static str,
     /// The architecture.
     pub arch: Arch,

@@ -24,7 +24,7 @@ pub enum Queue {
     X25519Keygen,
     Ed25519Sign,
     Ed25519Keygen,
-    /// For tests of the engine itself.
+    /// A queue for tests of the engine itself.
     #[doc(hidden)]
     TestA,
     #[doc(hidden)]

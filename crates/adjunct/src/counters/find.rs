@@ -68,7 +68,7 @@ pub(super) struct Sought<T> {
     whose: [u32; 2],
     /// Numbers besides that tell its kind.
     more: &'static [u32],
-    /// Whose the segment has to be.
+    /// User whose the segment has to be.
     pub(super) uid: u32,
     kind: PhantomData<T>,
 }

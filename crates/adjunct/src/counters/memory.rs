@@ -12,7 +12,7 @@ use std::sync::atomic::AtomicPtr;
 use std::sync::atomic::Ordering::{Acquire, Release};
 
 const MODE: u32 = 0o600;
-/// In the mode of a segment that was removed and is gone once nobody has it mapped. The system takes its key away.
+/// Bit in the mode of a segment that was removed and is gone once nobody has it mapped. The system takes its key away.
 const REMOVED: u32 = 0o1000;
 // Missing in the libc crate; <bits/shm.h> and <linux/shm.h>.
 const SHM_STAT: c_int = 13;
@@ -63,11 +63,11 @@ impl Stat {
 /// Why a segment is not mapped.
 #[derive(Debug)]
 pub(super) enum Wrong {
-    /// It belongs to, or was made by, somebody else.
+    /// The segment belongs to, or was made by, another user.
     Owner,
     /// Others than its owner may use it, or its owner may not.
     Mode,
-    /// Not the size of this layout.
+    /// The segment has not the size of this layout.
     Size,
     /// Its first word is not ours.
     Content(u64),
@@ -192,9 +192,9 @@ impl<T: Kind> Drop for Mapped<T> {
 /// How a segment is mapped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Access {
-    /// Only to read.
+    /// Read alone.
     Read,
-    /// To read and write.
+    /// Read and write.
     Write,
 }
 

@@ -196,7 +196,7 @@ pub(super) fn slots(prefix: u32, uid: u32) -> Result<Vec<Slot>, Error> {
 
 /// How long others may hold the reset lock, which takes microseconds, before that is an error.
 const PATIENCE: Duration = Duration::from_secs(30);
-/// After how long a holder in another namespace, of whom nothing can be known, was killed with the lock.
+/// Time after which a holder in another namespace, of whom nothing can be known, is taken to have been killed with the lock.
 const STRANGER: Duration = Duration::from_secs(3);
 /// Resets that find another's beside theirs, though they hold the lock, before that is an error. In a sound segment that takes
 /// a holder who was given up for dead.

@@ -5,7 +5,7 @@
 use super::owner::Owner;
 use super::snapshot::Snapshot;
 
-/// Which slot.
+/// A slot's segment, and its number in that.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Place {
     /// The segment's number, as `ipcs -m` lists it.
@@ -29,7 +29,7 @@ impl Slot {
         Slot { place, owner, here: here != 0 && owner.namespaces() == here, counted }
     }
 
-    /// Which slot it is.
+    /// The place of the slot.
     pub fn place(&self) -> Place {
         self.place
     }

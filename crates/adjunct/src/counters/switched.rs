@@ -15,7 +15,7 @@ use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 pub(super) struct Switched {
     head: Head,
     owners: [AtomicU64; SLOTS],
-    /// Whose calls a slot counts: the uid plus 1, 0 while nobody has counted there.
+    /// The user whose calls a slot counts: the uid plus 1, 0 while nobody has counted there.
     users: [AtomicU64; SLOTS],
     slots: [Slot; SLOTS],
 }

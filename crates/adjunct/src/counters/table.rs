@@ -18,7 +18,7 @@ const LINE: usize = 8;
 /// How strong a key is, in bits of security.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Strength {
-    /// There is no key, or it is weaker.
+    /// There is no key, or it is weaker than 112 bits.
     None,
     /// 112 bits: RSA with 2048.
     Bits112,

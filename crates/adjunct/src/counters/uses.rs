@@ -24,7 +24,7 @@ use std::sync::atomic::Ordering::{AcqRel, Relaxed};
 
 /// The segment of the user who initialized the module last.
 static CURRENT: Kept<Uses> = Kept::none();
-/// Whose that is: the uid plus 1.
+/// Owner of [`CURRENT`]: the uid plus 1.
 static WHOSE: AtomicU64 = AtomicU64::new(0);
 
 /// Maps the segment of the effective user, where uses are counted and none is mapped. Never fails and says nothing.

@@ -8,7 +8,7 @@ use crate::catalogue::{Direction, Function};
 pub struct Delegated(Tally);
 
 impl Delegated {
-    /// One of `function` with a key of `bits` (0 where it has none).
+    /// Makes an operation of `function` with a key of `bits` bits (0 where it has none).
     pub fn new(function: Function, bits: usize) -> Delegated {
         Delegated(Tally::delegated(function, bits))
     }

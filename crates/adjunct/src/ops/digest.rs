@@ -258,7 +258,7 @@ pub struct Once {
 }
 
 impl Once {
-    /// With that algorithm.
+    /// Makes a digest of that algorithm.
     #[inline(always)]
     pub fn new(method: &'static Method) -> Once {
         Once { method, tally: Tally::new(method.function, 0) }

@@ -14,7 +14,7 @@ const SEED: usize = 111;
 /// The length of a hash in bytes.
 const OUT: usize = 64;
 
-/// Where requests count.
+/// The tally of requests.
 fn tally() -> Tally {
     Tally::new(Function::DrbgSha512, 0)
 }

@@ -17,7 +17,7 @@ pub struct Prf {
 opaque_debug!(Prf);
 
 impl Prf {
-    /// With that digest and key.
+    /// Keys the function with that digest and key.
     ///
     /// # Errors
     /// [`Error::Unsupported`] for an extendable-output function.

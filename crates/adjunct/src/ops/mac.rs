@@ -183,7 +183,7 @@ pub struct RecordMac {
 opaque_debug!(RecordMac);
 
 impl RecordMac {
-    /// Its length in bytes.
+    /// Length of the MAC in bytes.
     pub const fn length(&self) -> usize {
         self.length
     }
@@ -331,7 +331,7 @@ pub struct CmacOnce {
 }
 
 impl CmacOnce {
-    /// With that cipher.
+    /// Makes a CMAC of that cipher.
     #[inline]
     pub fn new(cipher: BlockCipher) -> CmacOnce {
         CmacOnce { cipher, tally: tally(cipher) }

@@ -5,8 +5,7 @@ use crate::adapter::{Outcome, lanes};
 use crate::catalogue::{Direction, Function, Path, Reason, Row};
 use crate::counters;
 
-/// Where a context counts: a row and a path. Copy it into the context once the key is known; [`Tally::count`] is then a
-/// few instructions.
+/// The place where a context counts: a row and a path. Copy it into the context once the key is known; [`Tally::count`] is then a few instructions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Tally {
     row: Row,
@@ -59,7 +58,7 @@ impl Tally {
         Tally { row, function, path, place: counters::Place::new(row, function, path) }
     }
 
-    /// Where one public-key operation counts, by what ran it.
+    /// The tally of a public-key operation, by what ran it.
     #[must_use]
     pub fn ran(self, outcome: Outcome) -> Tally {
         let path = match (outcome, self.path) {

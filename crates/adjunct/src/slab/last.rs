@@ -14,7 +14,7 @@ struct Last {
     /// The address of the entry's slab, which says what type it has; 0 while there is none.
     slab: Cell<usize>,
     place: Cell<*const ()>,
-    /// Whether it is given up when the thread ends.
+    /// Whether the entry is given up when the thread ends.
     armed: Cell<usize>,
 }
 

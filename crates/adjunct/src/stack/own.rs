@@ -20,7 +20,7 @@ struct Stack {
     base: *mut c_void,
 }
 
-/// One for each thread that has needed one: its base.
+/// Base of the stack of each thread that has needed one.
 static KEPT: Key = Key::new(ended);
 
 unsafe extern "C" fn ended(base: *mut c_void) {

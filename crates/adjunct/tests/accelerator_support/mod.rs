@@ -123,7 +123,7 @@ pub trait Leader: 'static {
     fn leads(_jobs: usize) {}
 }
 
-/// Nothing.
+/// Nothing happens to the leader.
 #[derive(Debug)]
 pub struct Undisturbed;
 

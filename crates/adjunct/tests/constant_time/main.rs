@@ -104,7 +104,7 @@ mod check {
         good
     }
 
-    /// Where this program is loaded: what stands in its symbol table is relative to it.
+    /// Address where this program is loaded: what stands in its symbol table is relative to it.
     fn base() -> usize {
         // SAFETY: the vector is the process's own; the headers are counted from the file's beginning.
         unsafe { libc::getauxval(libc::AT_PHDR) as usize - 64 }

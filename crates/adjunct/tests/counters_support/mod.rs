@@ -20,7 +20,7 @@ pub fn scenario() -> Option<(String, Vec<String>)> {
     Some((words.next()?, words.collect()))
 }
 
-/// This program again, to play `text` with the counters of this process.
+/// This program, to play `text` with the counters of this process.
 pub fn another(text: &str) -> Command {
     let mut command = itself();
     command.args(["--exact", "player", "--ignored", "--nocapture", "-q"]).env(SCENARIO, text);

@@ -91,7 +91,7 @@ pub struct Units {
     pub handing_over_ns: f64,
 }
 
-/// Everything that was measured; what serializes is the content of `--json`.
+/// The whole result of the benchmark; what serializes is the content of `--json`.
 #[derive(Debug, Serialize)]
 pub struct Report {
     header: Header,

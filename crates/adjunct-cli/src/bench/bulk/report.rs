@@ -9,7 +9,7 @@ use std::fmt::Write;
 pub const FLOOR: f64 = 0.95;
 /// What EVP shall leave of the kernel's speed, from [`LARGE`] bytes on.
 pub const THROUGH: f64 = 0.85;
-/// Where a message is large.
+/// Size of a message in bytes from which it counts as large.
 pub const LARGE: usize = 16384;
 
 /// The rates of one row's sides in GB/s; `None` where a side does not have the function.
@@ -109,7 +109,7 @@ pub struct AesUnit {
     pub giga_per_second: f64,
 }
 
-/// Everything that was measured; what serializes is the content of `--json`.
+/// The whole result of the benchmark; what serializes is the content of `--json`.
 #[derive(Debug, Serialize)]
 pub struct Report {
     header: Header,

@@ -79,7 +79,7 @@ impl Worker {
         (length > 0).then(|| line.trim_end().to_owned())
     }
 
-    /// What it said on standard error, once it has ended.
+    /// Ends the worker; what it said on standard error.
     fn complaint(&mut self) -> String {
         self.input = None;
         let _ = self.child.kill();

@@ -89,9 +89,9 @@ pub struct Paper {
     pub function: String,
     /// Cards.
     pub cards: usize,
-    /// With 1 job.
+    /// Rate with 1 job.
     pub one: f64,
-    /// With 8.
+    /// Rate with 8 jobs.
     pub eight: f64,
 }
 
@@ -101,7 +101,7 @@ struct Trouble {
     error: String,
 }
 
-/// Everything that was measured; what serializes is the content of `--json`.
+/// The whole result of the benchmark; what serializes is the content of `--json`.
 #[derive(Debug, Serialize)]
 pub struct Report {
     header: Header,

@@ -24,9 +24,9 @@ const MASKED: &str = "--masked";
 /// A class, as the option names it.
 #[derive(Debug, Clone, Copy)]
 pub enum Wanted {
-    /// To be shown, all of them.
+    /// List the classes.
     List,
-    /// To be measured.
+    /// Measure as on this class.
     Class(&'static Class),
 }
 
@@ -92,7 +92,7 @@ impl Imitated {
         self.masks.is_empty()
     }
 
-    /// For people, a line.
+    /// A line about the class, for people.
     pub fn line(&self) -> String {
         let Imitated { name, text, cpus, .. } = self;
         if self.is_this_cpu() {

@@ -65,7 +65,7 @@ struct Trouble {
     error: String,
 }
 
-/// Everything that was measured; what serializes is the content of `--json`.
+/// The whole result of the benchmark; what serializes is the content of `--json`.
 #[derive(Debug, Serialize)]
 pub struct Report {
     pub(super) header: Header,

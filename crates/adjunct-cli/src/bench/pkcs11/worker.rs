@@ -40,7 +40,7 @@ pub enum Trouble {
 }
 
 impl Trouble {
-    /// In a word or two.
+    /// The trouble in a word or two.
     pub fn short(&self) -> String {
         match self {
             Trouble::Missing(_) => "-".to_owned(),
@@ -326,7 +326,7 @@ fn starts(subject: &Subject, row: &Row, length: Duration) -> Result<Done, Why> {
     Ok(sum)
 }
 
-/// Such a process.
+/// Runs as a process that has not used the module, which measures [`start`](adjunct_bench::pkcs11::start).
 ///
 /// # Errors
 /// [`Failure`] with the one line to show.

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 const REQUEST: &str = "[req]\ndistinguished_name = dn\n[dn]\n[ca]\nbasicConstraints = critical,CA:true\n\
     keyUsage = critical,keyCertSign\n[end]\nsubjectAltName = DNS:localhost,IP:127.0.0.1\n";
 
-/// Where they are.
+/// Certificates and keys in files of a folder.
 #[derive(Debug)]
 pub struct Certificates {
     folder: PathBuf,
@@ -65,7 +65,7 @@ impl Certificates {
         self.folder.join(key.file()).with_extension("key")
     }
 
-    /// Both in one file.
+    /// Path of the file with the certificate and its key.
     pub fn both(&self, key: Key) -> PathBuf {
         self.folder.join(key.file()).with_extension("both")
     }

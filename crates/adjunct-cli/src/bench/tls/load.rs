@@ -19,7 +19,7 @@ const PATIENCE: Duration = Duration::from_secs(60);
 /// What the load is asked.
 #[derive(Debug, Serialize, Deserialize)]
 enum Ask {
-    /// One transaction with all verified.
+    /// Makes one transaction and verifies everything in it.
     Check(Transaction),
     /// Many.
     Run { transaction: Transaction, clients: usize, lead_in: Duration, length: Duration, servers: Vec<u32> },

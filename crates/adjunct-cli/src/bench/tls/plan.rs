@@ -21,7 +21,7 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// In the order of the table.
+    /// All kinds, in the order of the table.
     pub const ALL: [Kind; 5] = [Kind::Nginx, Kind::Apache, Kind::Haproxy, Kind::Postgresql, Kind::SServer];
 
     /// Its name.
@@ -35,7 +35,7 @@ impl Kind {
         }
     }
 
-    /// What it is called in tables.
+    /// Name of the server in tables.
     pub fn title(self) -> &'static str {
         match self {
             Kind::Nginx => "nginx",
@@ -119,7 +119,7 @@ const TLS12: Case =
 const TLS13: Case = Case { protocol: Protocol::Tls13, ..TLS12 };
 
 impl Case {
-    /// In the order of the table: the papers' first.
+    /// All cases, in the order of the table: the papers' first.
     pub const ALL: [Case; 9] = [
         TLS12,
         Case { authenticated: true, ..TLS12 },

@@ -30,7 +30,7 @@ const PORTS: usize = 3;
 pub struct Programs {
     pub kind: Kind,
     pub server: PathBuf,
-    /// What it calls itself, with its version.
+    /// Name and version of the server as it names itself.
     pub version: String,
 }
 
@@ -188,7 +188,7 @@ impl Server {
         self.running.id()
     }
 
-    /// Whether it still runs.
+    /// Whether the server still runs.
     pub fn runs(&mut self) -> bool {
         self.running.runs()
     }

@@ -170,7 +170,7 @@ impl Tree {
         }
     }
 
-    /// Everything, each folder before what is in it.
+    /// All entries, each folder before what is in it.
     pub(super) fn entries(&self) -> impl Iterator<Item = (&Path, &Entry)> {
         self.0.iter().map(|(path, entry)| (path.as_path(), entry))
     }

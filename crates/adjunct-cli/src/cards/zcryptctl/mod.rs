@@ -224,7 +224,7 @@ fn destroy(word: &OsStr) -> Result<(), Stop> {
 }
 
 impl List {
-    /// In errors.
+    /// Name of the list in errors.
     fn word(self) -> &'static str {
         match self {
             List::Adapters => "adapter",
@@ -233,7 +233,7 @@ impl List {
         }
     }
 
-    /// In what was done: one, and all.
+    /// Words of what was done: for one entry, and for all.
     fn words(self) -> (&'static str, &'static str) {
         match self {
             List::Adapters => ("Adapter", "adapters"),

@@ -17,7 +17,7 @@ use std::time::{Duration, Instant};
 
 const SOURCE: &str = include_str!("Load.java");
 
-/// Who connects how often.
+/// The users of a load: their number, and how often they connect.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Users {
     pub threads: u32,

@@ -26,7 +26,7 @@ pub(super) struct Report {
     pub think_ms: u32,
     pub seconds: f64,
     pub rounds: u32,
-    /// Which processors the servers have, and which the load.
+    /// Processors of the servers, and those of the load.
     pub processors: Option<[String; 2]>,
     /// How busy the machine was when it began, without the run itself.
     pub busy: f64,
@@ -38,7 +38,7 @@ pub(super) struct Report {
 #[derive(Debug, Clone, Default, Serialize)]
 pub(super) struct Row {
     pub name: String,
-    /// In words.
+    /// The way of connecting, in words.
     pub about: String,
     /// `new`: a full handshake for each request; `kept`: connections are kept.
     pub connections: &'static str,

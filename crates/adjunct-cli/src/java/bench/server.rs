@@ -18,9 +18,9 @@ use std::time::{Duration, Instant};
 pub(super) const START: Duration = Duration::from_secs(180);
 /// How long its ports may take once it says that it is ready.
 const PORTS: Duration = Duration::from_secs(20);
-/// What it says when it is ready.
+/// The message by which the server says that it is ready.
 const READY: &str = "CWWKF0011I";
-/// What it says of a port that it did not get, before it goes on without.
+/// The message about a port that the server did not get; it goes on without.
 const PORT_TAKEN: &str = "CWWKO0221E";
 
 /// What all servers have in common.
@@ -137,7 +137,7 @@ impl Server {
         }
     }
 
-    /// Whether it still runs.
+    /// Whether the server still runs.
     pub fn runs(&mut self) -> bool {
         self.running.runs()
     }

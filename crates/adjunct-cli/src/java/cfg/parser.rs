@@ -34,7 +34,7 @@ struct Parser<'a> {
     secmod: bool,
 }
 
-/// Nothing was read that goes on; the mistake is noted or comes with it.
+/// What was read, or the mistake that ends it, which is noted or comes along.
 type Read<T> = Result<T, Refusal>;
 
 const NUMBER_FIX: &str = "write a number up to 2147483647, or 0x7fffffff";
@@ -153,7 +153,7 @@ impl Parser<'_> {
         }
     }
 
-    /// After a mistake: to the end of the line, or of the braces.
+    /// Skips what follows a mistake: to the end of the line, or of the braces.
     fn skip(&mut self) {
         let mut open = std::mem::take(&mut self.open);
         let mut token = self.last.clone();

@@ -36,12 +36,12 @@ pub enum Target {
 /// What `status` tells of a target.
 #[derive(Debug, Clone, Serialize)]
 pub struct TargetState {
-    /// Whom it is about.
+    /// The target.
     #[serde(rename = "for")]
     pub target: Target,
     /// Whether anything of it is there.
     pub enabled: bool,
-    /// Whether it is in force: the programs come to a configuration in which the module loads and is preferred.
+    /// Whether the target is in force: its programs come to a configuration in which the module loads and is preferred.
     pub working: bool,
     /// The configuration.
     pub config: PathBuf,

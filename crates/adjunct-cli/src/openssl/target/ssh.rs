@@ -30,7 +30,7 @@ const SCRIPTS: &str = "# The scripts that name it are in: ";
 /// Begins a line of the configuration for each folder that was made.
 const MADE: &str = "# A folder made for it: ";
 
-/// Where this user's things are.
+/// Folders of the user who runs the command.
 struct Home {
     home: PathBuf,
     config: PathBuf,

@@ -32,7 +32,7 @@ pub struct Candidate {
     pub names: Vec<PathBuf>,
     /// Its name is a library's.
     pub library: bool,
-    /// Its length in bytes.
+    /// Length of the file in bytes.
     pub length: u64,
 }
 
@@ -83,7 +83,7 @@ pub fn below(folder: &Path) -> Result<Found, Failure> {
 }
 
 impl Found {
-    /// One file that is looked at whatever its place.
+    /// Makes a list with the one file that is looked at whatever its place.
     pub fn only(path: &Path) -> Found {
         let mut found = Found::default();
         found.add(path, true);

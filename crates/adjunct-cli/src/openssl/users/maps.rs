@@ -28,7 +28,7 @@ pub enum Other {
 pub struct Mapped {
     /// The first libcrypto.
     pub libcrypto: Option<PathBuf>,
-    /// Whether it, or libssl, has been replaced since.
+    /// Whether libcrypto or libssl has been replaced since it was mapped.
     pub replaced: bool,
     /// A module of adjunct's.
     pub module: Option<PathBuf>,

@@ -40,25 +40,25 @@ pub struct Process {
     /// A package of Python's that may have OpenSSL inside.
     #[serde(skip)]
     pub wheel: Option<PathBuf>,
-    /// Whether it sees another file system than this one (a container, a chroot).
+    /// Whether the process sees another file system than this one (a container, a chroot).
     pub elsewhere: bool,
     /// Its root, where that is another folder than this one's.
     pub root: Option<Root>,
     /// The systemd unit it belongs to, where that is a service.
     pub unit: Option<Unit>,
-    /// Whether it belongs to somebody's session.
+    /// Whether the process belongs to a user's session.
     #[serde(skip)]
     pub session: bool,
     /// What confines it: an AppArmor profile in force, or an SELinux domain.
     pub confined: Option<Confined>,
-    /// Whether it was started with the rights of its file, and ignores variables of OpenSSL's and adjunct's.
+    /// Whether the process was started with the rights of its file, and ignores variables of OpenSSL's and adjunct's.
     pub secure: bool,
     /// The configuration it was started with (`OPENSSL_CONF`), where that can still be seen.
     pub openssl_conf: Option<PathBuf>,
     /// Whether Node was told to read what other programs read (`--openssl-shared-config`).
     #[serde(skip)]
     pub node_shares: bool,
-    /// When it was started.
+    /// Time at which the process was started.
     #[serde(skip)]
     pub started: Option<SystemTime>,
 }
@@ -176,13 +176,13 @@ pub fn one(proc: &Path, pid: u32, modules: &[PathBuf]) -> Look {
 pub enum Look {
     /// A process.
     Runs(Box<Process>),
-    /// None, or none any more.
+    /// There is no such process, or no longer.
     Gone,
-    /// One that has ended and whose parent has not asked for its end yet.
+    /// The process has ended and its parent has not yet asked for its status.
     Zombie,
     /// A thread of the kernel's.
     Kernel,
-    /// One that may not be looked at.
+    /// The process may not be looked at.
     Hidden,
 }
 
@@ -321,7 +321,7 @@ fn path(bytes: &[u8]) -> PathBuf {
 
 /// What is the same for all processes.
 struct Machine {
-    /// When it was started.
+    /// Time at which the machine was started.
     boot: Option<SystemTime>,
     /// The control group below which systemd has its slices: not the first one in a container that sees the machine's.
     group: String,

@@ -42,7 +42,7 @@ impl Source {
         Ok(source)
     }
 
-    /// Where it is.
+    /// Path of the file.
     pub fn path(&self) -> &Path {
         &self.path
     }

@@ -381,7 +381,7 @@ fn say(line: &str) {
     let _ = writeln!(std::io::stderr(), "{line}");
 }
 
-/// Where the report goes, beside the terminal.
+/// Outputs of the report beside the terminal.
 struct Sinks {
     json: Option<Sink>,
     csv: Option<Sink>,

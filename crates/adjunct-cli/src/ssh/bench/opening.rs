@@ -12,7 +12,7 @@ const TIMES: [&str; 2] = ["s_gb", "cpu_s_gb"];
 /// A cipher on a side.
 #[derive(Debug, Clone, Copy)]
 pub struct Suite<'a> {
-    /// Which side.
+    /// The side.
     pub column: Column,
     row: &'a Row,
 }
@@ -70,7 +70,7 @@ impl<'a> Opening<'a> {
         Some(Opening { section, default, tuned, software: Suite::new(tuned.row, Column::Software), order })
     }
 
-    /// In one sentence.
+    /// The opening in one sentence.
     pub fn sentence(&self) -> String {
         let [default, tuned] = [self.default, self.tuned].map(|suite| self.costs(suite));
         let mut out = format!(

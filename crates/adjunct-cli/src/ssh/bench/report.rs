@@ -217,7 +217,7 @@ impl Figure {
         Some(Verdict::of(self.adjunct.as_ref()?.sample(), self.side(other)?.sample(), more_is_better))
     }
 
-    /// One side's.
+    /// The figure of a side.
     pub fn side(&self, column: Column) -> Option<&Stat> {
         match column {
             Column::Software => self.software.as_ref(),
@@ -247,7 +247,7 @@ impl Stat {
         Some(Stat { median, low, high, values: values.iter().map(|v| rounded(*v, decimals + 1)).collect() })
     }
 
-    /// To be compared with another.
+    /// The values as a sample, to be compared with another.
     pub(crate) fn sample(&self) -> Sample<'_> {
         Sample { median: self.median, low: self.low, high: self.high, values: &self.values }
     }

@@ -29,7 +29,7 @@ impl Starts {
         Ok(starts)
     }
 
-    /// One copy on every side.
+    /// Measures a copy on every side.
     ///
     /// # Errors
     /// [`Failure`] where one fails.

@@ -38,7 +38,7 @@ pub fn end(report: &Report, style: Style) -> String {
     out
 }
 
-/// One section.
+/// Writes a section as a table.
 pub fn section(section: &Section, style: Style) -> String {
     let mut out = format!("\n{}\n{}\n", style.strong(&section.title), wrapped(&section.about, 110).join("\n"));
     for measure in &section.measures {

@@ -16,10 +16,10 @@ use std::time::{Duration, Instant};
 pub(in crate::ssh) struct Login<'a> {
     place: &'a Place,
     client: Option<Running>,
-    /// It stays here when it has ended: its log says why a login failed.
+    /// The login's own server. It stays here when it has ended: its log says why a login failed.
     server: Option<Sshd>,
     server_ended: bool,
-    /// Where the client is to connect, until it has.
+    /// The socket where the client is to connect, until it has.
     listener: Option<TcpListener>,
     files: Files,
     /// When the client was started.

@@ -20,7 +20,7 @@ const LIMIT: Duration = Duration::from_secs(60);
 pub struct Sshd {
     process: Running,
     files: Files,
-    /// Where it listens; `None`: it has its connection.
+    /// Port where the server listens; `None`: it has its connection.
     port: Option<u16>,
 }
 
@@ -76,7 +76,7 @@ impl Sshd {
         self.process.id()
     }
 
-    /// What it has written to its log.
+    /// Text of the server's log.
     pub fn log(&self) -> String {
         self.files.log()
     }

@@ -14,7 +14,7 @@ pub struct Setup {
 }
 
 impl Setup {
-    /// These lines, in this environment.
+    /// Makes a setup of these configuration lines, in this environment.
     pub fn new(lines: impl Into<Vec<String>>, environment: &Environment) -> Setup {
         Setup { lines: lines.into(), environment: environment.clone() }
     }
@@ -36,12 +36,12 @@ pub struct Environment {
 }
 
 impl Environment {
-    /// Only the OpenSSL configuration is changed.
+    /// Changes the OpenSSL configuration alone.
     pub fn with_conf(conf: &Path) -> Environment {
         Environment::default().conf(conf)
     }
 
-    /// With this OpenSSL configuration.
+    /// Adds this OpenSSL configuration.
     #[must_use]
     pub fn conf(self, conf: &Path) -> Environment {
         self.and("OPENSSL_CONF", conf)

@@ -40,7 +40,7 @@ impl Data {
         Ok(Data { block, file, tail, bytes })
     }
 
-    /// Its length.
+    /// Length of the data in bytes.
     pub fn bytes(&self) -> u64 {
         self.bytes
     }

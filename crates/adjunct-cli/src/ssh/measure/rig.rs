@@ -43,9 +43,9 @@ impl Default for Suite {
 /// What a connection took.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Cost {
-    /// From the client's start to its end, in seconds.
+    /// Time from the client's start to its end, in seconds.
     pub seconds: f64,
-    /// From the client's start to the first byte of data, or to the end where there was none: the login.
+    /// Time of the login in seconds: from the client's start to the first byte of data, or to the end where there was none.
     pub first: f64,
     /// Processor seconds of the client.
     pub client: f64,

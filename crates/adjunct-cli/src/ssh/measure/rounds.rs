@@ -21,7 +21,7 @@ pub struct Limits {
 pub struct Costs(pub Vec<Cost>);
 
 impl Costs {
-    /// One figure of all repetitions.
+    /// Spread of a figure over all repetitions.
     pub fn spread(&self, figure: impl Fn(&Cost) -> f64) -> Spread {
         Spread::of(&self.0.iter().map(figure).collect::<Vec<_>>())
     }

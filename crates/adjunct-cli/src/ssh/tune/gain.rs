@@ -39,7 +39,7 @@ impl Choice {
     }
 }
 
-/// By whom the algorithms are computed.
+/// What computes the algorithms.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum With {
@@ -49,10 +49,10 @@ pub enum With {
     Adjunct,
 }
 
-/// One suite, by one of them.
+/// Figures of a suite with or without adjunct.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Step {
-    /// By whom.
+    /// What computed the algorithms.
     pub with: With,
     /// The suite.
     pub choice: Choice,
@@ -76,7 +76,7 @@ pub struct Trial {
 }
 
 impl Trial {
-    /// One of them.
+    /// Figures of a suite, computed by `with`; `None` where they were not measured.
     pub fn step(&self, with: With, choice: &Choice) -> Option<&Step> {
         self.steps.iter().find(|step| step.with == with && step.choice == *choice)
     }
@@ -104,11 +104,11 @@ impl Trial {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Verdict {
-    /// It costs clearly less.
+    /// It costs clearly less than the other.
     Better,
-    /// It costs clearly more.
+    /// It costs clearly more than the other.
     Worse,
-    /// There is no clear difference.
+    /// There is no clear difference between the two.
     Same,
 }
 
@@ -125,9 +125,9 @@ impl Verdict {
 /// What a change brings to copies and to logins; none where it changes nothing of them, or was not measured.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 pub struct Brings {
-    /// To copies.
+    /// What the change brings to copies.
     pub copies: Option<Verdict>,
-    /// To logins.
+    /// What the change brings to logins.
     pub logins: Option<Verdict>,
 }
 

@@ -53,17 +53,17 @@ fn without_instructions(kind: Kind, name: &str) -> u8 {
 /// The lists of one program, in the policy's and the costs' order.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Lists {
-    /// One for each kind, in the order of [`Kind::ALL`].
+    /// A list for each kind, in the order of [`Kind::ALL`].
     pub lists: [Vec<String>; 4],
 }
 
 impl Lists {
-    /// One list.
+    /// The list of a kind.
     pub fn get(&self, kind: Kind) -> &[String] {
         &self.lists[kind as usize]
     }
 
-    /// One list, to be changed.
+    /// The list of a kind, to be changed.
     pub fn get_mut(&mut self, kind: Kind) -> &mut Vec<String> {
         &mut self.lists[kind as usize]
     }

@@ -48,11 +48,11 @@ struct Own {
 struct Rules {
     /// If given, only these.
     allow: Option<Vec<String>>,
-    /// None of these.
+    /// Algorithms that the policy leaves out.
     deny: Vec<String>,
-    /// These first, in this order.
+    /// Algorithms that stand first, in this order.
     first: Vec<String>,
-    /// These last, in this order.
+    /// Algorithms that stand last, in this order.
     last: Vec<String>,
 }
 
@@ -114,7 +114,7 @@ impl Policy {
         Ok(Policy { base: own.base, file: None, own })
     }
 
-    /// What it is called.
+    /// Name of the policy.
     pub fn name(&self) -> String {
         let base = match self.base {
             Base::Compat => "compat",

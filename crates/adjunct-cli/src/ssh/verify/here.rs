@@ -12,7 +12,7 @@ pub(super) struct There {
     pub uid: u32,
     /// The process of sshd that serves the session, where its number means something here.
     pub pid: Option<u32>,
-    /// Whether it counts where this machine's programs count: the same kernel, the same shared memory.
+    /// Whether the process counts where this machine's programs count: the same kernel, the same shared memory.
     pub here: bool,
 }
 

@@ -18,7 +18,7 @@ use std::process::ExitCode;
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 
-/// Where it listens by default: loopback alone.
+/// Default port, on loopback alone.
 const PORT: u16 = 9978;
 /// Seconds that a reading is served for, and seconds between two files.
 const EVERY: [u64; 2] = [5, 15];
@@ -121,7 +121,7 @@ struct Reading {
     families: Vec<Family>,
 }
 
-/// Where the metrics come from.
+/// The source of the metrics.
 #[derive(Debug)]
 struct Source {
     sampler: Sampler,

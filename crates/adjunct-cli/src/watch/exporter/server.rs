@@ -48,9 +48,9 @@ pub(super) type Page = Rc<dyn Fn(Format) -> Result<String, Failure>>;
 /// What a connection does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Stage {
-    /// It has not asked yet, or has been answered.
+    /// The connection has not asked yet, or has been answered.
     Idle,
-    /// It is being answered.
+    /// The connection is being answered.
     Answered,
 }
 

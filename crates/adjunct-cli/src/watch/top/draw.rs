@@ -159,8 +159,7 @@ fn table(app: &mut App, body: Rect, paint: Paint) -> Vec<Line<'static>> {
     drawn
 }
 
-/// Which rows are shown where there is room for so many lines, of which a row may take several; one row in any case, and the one at the
-/// cursor.
+/// Chooses the rows that are shown in `room` lines, of which a row may take several: one row in any case, and the one at the cursor.
 fn place(app: &mut App, rows: &[super::table::Line], cursor: usize, room: usize) {
     fn fit<'a>(rows: impl Iterator<Item = &'a super::table::Line>, room: usize) -> usize {
         let mut lines = 0;

@@ -11,7 +11,7 @@ use adjunct::catalogue::{Function, Queue, Reason};
 use adjunct::counters::{Cell as Counted, Snapshot};
 use adjunct_card::machine::ACCELERATOR_COUNTERS;
 
-/// Who counted something.
+/// A user or a process that counted something.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Who {
     /// A user, by uid.

@@ -11,7 +11,7 @@ use std::path::Path;
 /// What a process did in a while.
 #[derive(Debug, Clone)]
 pub(super) struct Doing {
-    /// None for those that cannot be told apart.
+    /// Process number; `None` for processes that cannot be told apart.
     pub(super) pid: Option<u32>,
     pub(super) name: String,
     pub(super) uid: u32,
@@ -24,7 +24,7 @@ pub(super) struct Doing {
 }
 
 impl Doing {
-    /// What it is called among the parts of something.
+    /// Name of the process among the parts of a row.
     pub(super) fn label(&self) -> String {
         let (name, user) = (adjunct_tool::escape::shown(&self.name), adjunct_tool::escape::shown(&self.user));
         self.pid.map_or_else(|| format!("{name} ({user})"), |pid| format!("{pid} {name} ({user})"))
@@ -78,7 +78,7 @@ impl Processes {
         doing.into_values().collect()
     }
 
-    /// Who counts in a slot, and what came in since the last time; nobody where it may be of several.
+    /// The process that counts in a slot (`None` where it may be several), and what was counted there since the last look.
     fn since(&self, key: &(u32, SlotPlace), slot: &Slot) -> (Option<u32>, Option<Snapshot>) {
         match self.last.get(key) {
             Some(earlier) => match slot.since(earlier) {

@@ -24,9 +24,9 @@ pub(super) enum Unit {
 /// A column.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Column {
-    /// Above it.
+    /// Title above the column.
     pub(super) title: &'static str,
-    /// In JSON.
+    /// Key in JSON.
     pub(super) key: &'static str,
     pub(super) unit: Unit,
 }
@@ -43,7 +43,7 @@ pub(super) enum Cell {
     Count(u64),
     /// A number with any unit, not exact; `None` where there is nothing to divide by.
     Real(Option<f64>),
-    /// Behind the last column: what the row's parts are shown of.
+    /// A part, which is not shown: what the row's parts are shown of. It stands behind the last column.
     Part(Part),
 }
 

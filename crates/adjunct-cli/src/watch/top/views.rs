@@ -25,7 +25,7 @@ pub(super) enum View {
 }
 
 impl View {
-    /// In the order of their keys, 1 to 7.
+    /// All views in the order of their keys, 1 to 7.
     pub(super) const ALL: [View; 7] =
         [View::Functions, View::Users, View::Processes, View::Reasons, View::Lanes, View::Cards, View::Tokens];
 
@@ -51,7 +51,7 @@ pub(super) struct Period {
     pub(super) now: Sample,
     pub(super) before: Sample,
     pub(super) processes: Vec<Doing>,
-    /// By user, in the order of `now`.
+    /// What was counted by each user, in the order of `now`.
     pub(super) grown: Vec<Snapshot>,
 }
 
@@ -126,7 +126,7 @@ pub(super) fn grown(now: &Snapshot, before: Option<&Snapshot>) -> Snapshot {
 }
 
 impl Period {
-    /// From one sample to the next, `seconds` later.
+    /// Makes the period from one sample to the next, `seconds` later.
     pub(super) fn new(before: Sample, now: Sample, seconds: f64, processes: Vec<Doing>) -> Period {
         let find =
             |uid: u32| before.users.iter().find(|counted| counted.user.uid == uid).map(|counted| &counted.snapshot);

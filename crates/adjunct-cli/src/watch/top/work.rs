@@ -25,7 +25,7 @@ impl Work {
         Function::ALL.iter().fold(Work::default(), |sum, &function| sum.plus(Work::of(snapshot.function(function))))
     }
 
-    /// Both.
+    /// Adds two counts.
     pub(super) fn plus(self, other: Work) -> Work {
         Work {
             hardware: self.hardware.saturating_add(other.hardware),
@@ -34,7 +34,7 @@ impl Work {
         }
     }
 
-    /// On both paths.
+    /// Operations on both paths, hardware and software.
     pub(super) fn operations(self) -> u64 {
         self.hardware.saturating_add(self.software)
     }

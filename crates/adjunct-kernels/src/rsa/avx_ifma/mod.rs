@@ -41,7 +41,7 @@ pub type Scratch3072 = Scratch<30, 60>;
 /// Working memory for private keys of 4096 bits.
 pub type Scratch4096 = Scratch<40, 80>;
 
-/// One limb of four numbers.
+/// A limb of each of four numbers.
 type Vector = __m256i;
 /// Four numbers of N limbs, the lowest limb first.
 type Number<const N: usize> = [Vector; N];
@@ -613,10 +613,10 @@ macro_rules! kernel {
 }
 
 kernel! {
-    /// In the encoding of AVX-IFMA.
+    /// The kernel in the encoding of AVX-IFMA.
     vex "avx2,avxifma" _mm256_madd52lo_avx_epu64 _mm256_madd52hi_avx_epu64
 }
 kernel! {
-    /// In the encoding of AVX-512, on vectors of 256 bits.
+    /// The kernel in the encoding of AVX-512, on vectors of 256 bits.
     evex "avx2,avx512ifma,avx512vl" _mm256_madd52lo_epu64 _mm256_madd52hi_epu64
 }

@@ -60,7 +60,7 @@ impl<const P: usize> Trial<P> {
         self.passed |= counts & known & (is_minus | (is_one & odd));
     }
 
-    /// Whether it has passed; as 0 or 1.
+    /// Whether the candidate has passed: 0 or 1.
     pub fn passed(&self) -> u32 {
         (self.passed & 1) as u32
     }

@@ -25,7 +25,7 @@ pub type Secret = Zeroizing<Vec<u8>>;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Derivation<'a> {
     Agree(agree::Agree<'a>),
-    /// One key; or a data object where the mechanism says so.
+    /// HKDF, which gives a key, or a data object where the mechanism says so.
     Hkdf(hkdf::Hkdf<'a>),
     /// The key, and others besides, by their templates.
     Sp800108(sp800108::Kdf<'a>, Vec<Attributes>),
@@ -53,7 +53,7 @@ pub enum Inherit {
     No,
     /// The base key's is the default (SP 800-108).
     Default,
-    /// It is as sensitive, and as little extractable, as the keys that it is made of.
+    /// The derived key is as sensitive, and as little extractable, as the keys that it is made of.
     Strict,
 }
 
@@ -112,7 +112,7 @@ impl Derivation<'_> {
     }
 }
 
-/// One after the other.
+/// Joins two values.
 fn concat(one: &[u8], other: &[u8]) -> Result<Secret> {
     let mut both = adjunct::memory::zeros(one.len() + other.len())?;
     both[..one.len()].copy_from_slice(one);

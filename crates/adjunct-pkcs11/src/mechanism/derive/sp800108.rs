@@ -23,7 +23,7 @@ pub struct Kdf<'a> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Mode<'a> {
     Counter,
-    /// With what stands for the result before the first.
+    /// Each result goes into the next; with the value that stands before the first one.
     Feedback(&'a [u8]),
     DoublePipeline,
 }

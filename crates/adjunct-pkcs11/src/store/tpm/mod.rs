@@ -43,7 +43,7 @@ const ENCRYPT: u8 = 0x40;
 /// Why a TPM did not do what was asked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fault {
-    /// It cannot be spoken to.
+    /// The TPM cannot be spoken to.
     Absent(Errno),
     /// The TPM's return code.
     Refused(u32),
@@ -84,7 +84,7 @@ pub struct Sealed {
     pub private: Vec<u8>,
 }
 
-/// Where a TPM is.
+/// A TPM: how it is reached.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Tpm {
     path: PathBuf,
@@ -160,7 +160,7 @@ impl Tpm {
         }
     }
 
-    /// Whether it can be spoken to, and whose it is: its storage key's point.
+    /// Asks the TPM for its identity, the point of its storage key; so also whether it can be spoken to.
     ///
     /// # Errors
     /// [`Fault`].

@@ -38,7 +38,7 @@ const LOWEST: RawFd = 64;
 pub(super) enum Refused {
     /// The socket is not to be reached: it is not there, no permission, a chroot, a filter of system calls.
     Unreachable,
-    /// It is there, and nobody listens.
+    /// The socket exists, and nobody listens.
     Nobody,
     /// Too many wait to be accepted.
     Full,
@@ -112,7 +112,7 @@ impl Connection {
         }
     }
 
-    /// One of those that wait.
+    /// Takes one of this process's idle connections.
     fn waiting() -> Option<Connection> {
         let generation = fork::generation();
         for place in &PLACES_OF_PROCESS {

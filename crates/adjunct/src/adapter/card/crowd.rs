@@ -39,7 +39,7 @@ const FREE: u64 = 1;
 /// Milliseconds before somebody asks again where nobody was there.
 const OUTAGE: u64 = 1000;
 
-/// Whose CPU time a connection takes, from its making to its end.
+/// The process whose CPU time a connection takes, from its making to its end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[allow(missing_docs)]
 pub enum Side {

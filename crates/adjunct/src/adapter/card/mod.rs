@@ -45,9 +45,9 @@ pub const SOCKET: &str = "cards.sock";
 /// Milliseconds before this process asks again after nobody was there, and where the next one may be taken soon.
 const NOBODY: u64 = 1000;
 const SOON: u64 = 20;
-/// Where no reply came in time that is [`SOON`], and twice as long each time that none comes, up to this.
+/// The longest pause, in milliseconds, after no reply came in time: it begins at [`SOON`] and doubles each time.
 const SILENT: u64 = 5000;
-/// Where its user has too many connections.
+/// Milliseconds before this process asks again after its user had too many connections.
 const TOO_MANY: u64 = 1000;
 
 /// Private operations of a process after which a connection is worth its making, whatever it costs: servers whose processes do one each never
@@ -76,7 +76,7 @@ fn is_connected() -> bool {
 /// What stays the same in the life of a process.
 struct Client {
     page: &'static Page,
-    /// Who made the page: the peer has to be root's or theirs.
+    /// Owner of the page: the peer has to be root's or this user's.
     owner: u32,
     address: SocketAddrUnix,
     /// Cards are asked under a filter of system calls, too.

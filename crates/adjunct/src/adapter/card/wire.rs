@@ -95,7 +95,7 @@ impl Kind {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u16)]
 pub enum Status {
-    /// It is done.
+    /// The request was done.
     Done = 0,
     /// The card has enough to do, or does not work for this user now.
     Busy,
@@ -138,8 +138,8 @@ impl Drop for Request {
 }
 
 impl Request {
-    /// One that brings a key of [`Kind::key`] bytes for a place below [`PLACES`], or is with the one that was brought for it, and has an
-    /// input of [`Kind::size`] bytes; `None` where they are not.
+    /// Makes a request for a key's place below [`PLACES`], with the key of [`Kind::key`] bytes or, without it, for the key that was brought for that
+    /// place before; `input` has [`Kind::size`] bytes. `None` where a length or the place is wrong.
     pub fn new(kind: Kind, place: usize, key: Option<&[u8]>, input: &[u8]) -> Option<Request> {
         let (operation, length) = match key {
             Some(_) => (RSA_CRT, kind.request()),

@@ -30,7 +30,7 @@ pub struct Job {
 /// What a batch was.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Batch {
-    /// It was done in lanes; else one by one.
+    /// Whether the batch was done in lanes; else one by one.
     pub in_lanes: bool,
     /// Number of jobs that came out of the lanes wrong and were done again.
     pub wrong: usize,

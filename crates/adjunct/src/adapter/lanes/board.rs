@@ -32,17 +32,17 @@ pub(super) struct Board {
     gates: [[Gate; GATES]; Queue::ALL.len()],
 }
 
-/// Where threads that ask for the same function meet.
+/// The meeting place of threads that ask for the same function.
 #[repr(C, align(128))]
 pub(super) struct Gate {
     word: AtomicU64,
-    /// Where to begin with others' jobs.
+    /// Slot from which a leader begins to take others' jobs.
     turn: AtomicU32,
     /// Slots that have an owner.
     owned: AtomicU64,
     /// Counts wakes: who slept is woken by a change.
     wakes: AtomicU32,
-    /// Where the owners of slots are to be found, as far as one can tell.
+    /// The CPUs of the owners of slots, as far as one can tell.
     places: Places,
     slots: [Slot; SLOTS],
 }
@@ -53,7 +53,7 @@ struct Slot {
     state: AtomicU8,
     /// What became of it: a [`Result`] without its job.
     result: AtomicU8,
-    /// When it was done, in microseconds of [`clock::monotonic`].
+    /// Time at which the job was done, in microseconds of [`clock::monotonic`].
     done_at: AtomicU32,
     job: UnsafeCell<Room>,
 }
@@ -125,7 +125,7 @@ pub(super) enum Result {
     Alone,
     /// A lane went wrong.
     Wrong,
-    /// Not done: its leader had no memory, or this is a forked child.
+    /// The job was not done: its leader had no memory, or this is a forked child.
     Not,
 }
 
@@ -167,8 +167,8 @@ fn each(mut slots: Slots) -> impl Iterator<Item = usize> {
     })
 }
 
-/// Where a thread begins to look for a free slot. Threads enough to fill two batches for each CPU meet by CPUs: a leader then wakes those that
-/// slept on its own, which costs less than to wake others. Fewer all meet at one gate, and fill batches.
+/// The gate at which a thread first looks for a free slot. Threads enough to fill two batches for each CPU meet by CPUs: a leader then wakes those
+/// that slept on its own, which costs less than to wake others. Fewer all meet at one gate, and fill batches.
 fn first_gate(work: &Work, engine: &Engine) -> usize {
     let many = work.function().inside() >= 2 * work.width() * engine.cpus;
     if many { memory::cpu() % engine.cpus.min(GATES) } else { 0 }
@@ -279,9 +279,9 @@ impl Gate {
 enum Ended {
     /// Its job is done, and it is awake.
     Done,
-    /// It is the thread of a forked child.
+    /// The wait ended because this is the thread of a forked child.
     Forked,
-    /// It has waited for too long, and given its job up to a leader.
+    /// The thread has waited for too long, and given its job up to a leader.
     GivenUp,
 }
 
@@ -300,8 +300,8 @@ impl Caller<'_> {
         (self.board.leading.load(Relaxed) as usize) < self.engine.cpus
     }
 
-    /// Whose owners are better called to lead than that the calling thread does, on this CPU: it has other threads to run, and they
-    /// wait on one that nobody leads on.
+    /// Slots whose owners should be called to lead in place of the calling thread: this CPU has other threads to run, and they wait on one that
+    /// nobody leads on.
     fn elsewhere(&self, cpu: usize) -> Slots {
         let leads_on = |cpu: usize| self.board.leading_on[cpu % CPUS].load(Relaxed) > 0;
         let led = leads_on(cpu);
@@ -450,7 +450,7 @@ impl Caller<'_> {
         }
     }
 
-    /// This thread, which is awake, is so no more.
+    /// Notes that this thread is no longer awake at the gate.
     fn leave(&self) {
         let gate = self.gate;
         while let Some(Leave::Calls(slot)) = gate.change(|word| Some(word.leave(self.idle(), gate.turn()))) {

@@ -270,7 +270,7 @@ mod tests {
         bytes
     }
 
-    /// Both paths of a kind, for every number of jobs.
+    /// Checks that a kind's lanes and its single operation agree, for every number of jobs.
     fn both<K: Kind>(job: impl Fn(usize) -> K::Job, same: impl Fn(&K::Job, &K::Job) -> bool) {
         if !crate::adapter::lanes::tests::here() {
             return;

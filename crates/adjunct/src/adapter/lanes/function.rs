@@ -286,7 +286,7 @@ mod tests {
     use super::*;
     use crate::catalogue::LANES;
 
-    /// One whose operation takes so many nanoseconds alone, and a batch, and handing over.
+    /// Makes a function whose operation takes so many nanoseconds alone, in a batch, and to hand over.
     fn measured(alone: u32, batch: u32, handing: u32) -> Function {
         let function = Function::new();
         function.alone.store(alone, Relaxed);

@@ -52,19 +52,19 @@ pub(super) type Slots = u64;
 /// What a thread does that has brought a job.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Arrival {
-    /// It leads, and has taken these jobs, its own among them.
+    /// The thread leads, and has taken these jobs, its own among them.
     Leads(Slots),
     Waits,
-    /// It waits, and is among those awake until it has called the owner of the job in this slot to lead.
+    /// The thread waits, and is among those awake until it has called the owner of the job in this slot to lead.
     Calls(usize),
 }
 
 /// What a thread does whose job is done.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Leave {
-    /// It goes.
+    /// The thread goes.
     Goes,
-    /// It calls the owner of the job in this slot to lead, in its place: the word stays as it is.
+    /// The thread calls the owner of the job in this slot to lead, in its place: the word stays as it is.
     Calls(usize),
 }
 
@@ -155,9 +155,9 @@ fn some(slots: Slots, count: usize, turn: usize) -> Slots {
 #[repr(u8)]
 pub(super) enum State {
     Free = 0,
-    /// To be taken; its owner sleeps, or is about to arrive, or to sleep.
+    /// The job is to be taken; its owner sleeps, or is about to arrive, or to sleep.
     Waits,
-    /// To be taken; its owner was called to lead, and is among those awake. Called is who has the slot by then: the call may have been for
+    /// The job is to be taken; its owner was called to lead, and is among those awake. Called is who has the slot by then: the call may have been for
     /// an earlier owner, and is as good for the one that is about to arrive.
     Called,
     /// A leader does the job.
@@ -181,7 +181,7 @@ mod tests {
         assert_eq!(some(0, 7, 3), 0);
     }
 
-    /// Where a thread of the model stands.
+    /// The step that a thread of the model is at.
     #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
     enum Step {
         /// Works elsewhere.
@@ -261,7 +261,7 @@ mod tests {
         wakes: u8,
         threads: Vec<Thread>,
         slots: Vec<State>,
-        /// Who sleeps in the kernel.
+        /// Threads that sleep in the kernel.
         asleep: u64,
         turn: u8,
         /// Leaders that can die.

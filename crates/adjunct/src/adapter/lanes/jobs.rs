@@ -20,9 +20,9 @@ use std::sync::atomic::AtomicU8;
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 use std::time::Instant;
 
-/// To be done.
+/// The job waits to be done.
 const WAITS: u8 = 0;
-/// In a batch.
+/// The job is in a batch.
 const TAKEN: u8 = 1;
 /// Its ticket was dropped: nobody does it any more.
 const DROPPED: u8 = 2;
@@ -84,7 +84,7 @@ unsafe extern "C" fn ended(mine: *mut c_void) {
 }
 
 thread_local! {
-    /// In a batch: what a handler asks for in it is done alone.
+    /// Whether this thread is in a batch: what a handler asks for in it is done alone.
     static INSIDE: Cell<bool> = const { Cell::new(false) };
 }
 

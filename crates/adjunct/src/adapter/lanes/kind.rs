@@ -13,7 +13,7 @@ pub(super) const MAX_JOB: usize = 2048;
 /// whose key is gone is a failure, as any other that the reply's fields tell. Neither path keeps locks, blocks, or calls
 /// back into the engine, and neither ends the process where memory runs out: the jobs of others are among those it does.
 pub trait Kind: 'static {
-    /// Where its requests wait; one kind per queue.
+    /// Queue of the kind's requests; each kind has its own.
     const QUEUE: Queue;
     /// The fewest jobs for which [`Kind::lanes`] takes less time than as many operations alone, as measured.
     const BREAK_EVEN: usize;

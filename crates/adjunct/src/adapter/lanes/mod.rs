@@ -77,7 +77,7 @@ pub fn available() -> bool {
     cpu::rsa_lanes().is_some()
 }
 
-/// Whether it has them for curves, too: AVX-512 and its IFMA extension.
+/// Whether this CPU has lanes for curves, too: AVX-512 and its IFMA extension.
 pub fn for_curves() -> bool {
     cpu::lanes()
 }
@@ -187,7 +187,7 @@ fn running() -> Option<&'static Engine> {
 /// What came of a request.
 #[derive(Debug)]
 pub enum Asked<J: Copy> {
-    /// It was done, with others or for this thread by another.
+    /// The operation was done, with others or for this thread by another.
     Done(Own<J>, Outcome),
     /// The caller is to do it.
     Alone(Alone),
@@ -196,7 +196,7 @@ pub enum Asked<J: Copy> {
 /// An operation that its caller does.
 #[must_use]
 pub struct Alone {
-    /// Where it counts; nowhere while the engine is off.
+    /// Queue in which the operation counts; `None` while the engine is off.
     queue: Option<Queue>,
     /// What others see of it while it lasts.
     operation: Option<Operation<'static>>,

@@ -186,7 +186,7 @@ impl<C: Lanes> Kind for Keygen<C> {
     }
 }
 
-/// From jobs to the kernels' numbers and back.
+/// Conversion between jobs and the kernels' numbers.
 #[cfg(target_arch = "x86_64")]
 mod kernel {
     use super::*;

@@ -51,7 +51,7 @@ struct Me {
     generation: Cell<u32>,
     /// The entry, plus 1; 0 for none.
     entry: Cell<u16>,
-    /// In an operation: a request from a handler or a kernel works alone.
+    /// Whether the thread is in an operation: a request from a handler or a kernel then works alone.
     inside: Cell<bool>,
     /// Operations before the next survey.
     countdown: Cell<u16>,
@@ -198,7 +198,7 @@ impl<'a> Operation<'a> {
 }
 
 impl Me {
-    /// This thread's entry; `None` where all are taken.
+    /// The entry of this thread; `None` where all are taken.
     #[inline]
     fn entry<'a>(&self, entries: &'a Entries) -> Option<&'a Presence> {
         if self.generation.get() != crate::fork::generation() {

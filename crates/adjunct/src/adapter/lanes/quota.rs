@@ -7,7 +7,7 @@
 use rustix::fs::{CWD, Mode, OFlags, openat};
 use rustix::io::Errno;
 
-/// Where control groups are mounted: those of version 2, and in a folder of the controller's name those of version 1.
+/// Folder where control groups are mounted: those of version 2, and in a folder of the controller's name those of version 1.
 const MOUNTED: &str = "/sys/fs/cgroup";
 /// Groups above one another that are looked at, from the process's own.
 const DEEP: usize = 16;

@@ -47,7 +47,7 @@ pub struct Key {
 }
 
 impl Key {
-    /// In memory of its own, where the key is set: whatever is moved leaves a copy behind.
+    /// Makes a key in memory of its own, where the key is set: a value that is moved leaves a copy of the key behind.
     ///
     /// # Errors
     /// [`Error::Length`] for a key that is not 16, 24 or 32 bytes; [`Error::Memory`].

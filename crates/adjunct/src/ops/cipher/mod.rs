@@ -21,7 +21,7 @@ pub(crate) const fn direction(encrypt: bool) -> Direction {
     if encrypt { Direction::Encrypt } else { Direction::Decrypt }
 }
 
-/// Where a message has come to, which the interface keeps between its calls. Modes leave alone what they have no use for.
+/// Position in a message, which the interface keeps between its calls. Modes leave alone what they have no use for.
 #[derive(Debug)]
 pub struct Chain<'a> {
     /// The running IV, counter or shift register.
@@ -67,7 +67,7 @@ pub trait Mode: Work {
     const SIZES: bool = true;
     /// Whether its keys have bits of parity: [`des::random_key`] makes one.
     const PARITY: bool = false;
-    /// Whether it may be given a length in bits ([`Chain::bits`]).
+    /// Whether the mode may be given a length in bits ([`Chain::bits`]).
     const IN_BITS: bool = false;
 }
 
@@ -146,7 +146,7 @@ impl<M: Mode> Counted<M> {
         Ok(())
     }
 
-    /// One call that works on all it is given: whole blocks for modes that take no others.
+    /// Works on all bytes of a call: whole blocks for modes that take no others.
     ///
     /// # Panics
     /// Without a key; for a length or a [`Chain::used`] that the mode does not take.
@@ -159,8 +159,8 @@ impl<M: Mode> Counted<M> {
         tally.count(direction(encrypt), bytes);
     }
 
-    /// One call that takes `bytes` bytes: `work` runs the whole blocks that they make with those taken before, piece by piece. `None`
-    /// says that the call is refused.
+    /// Takes `bytes` bytes in one call: `work` runs the whole blocks that they make with those taken before, piece by piece. `None` says that the
+    /// call is refused.
     ///
     /// # Panics
     /// As for [`Counted::run`].

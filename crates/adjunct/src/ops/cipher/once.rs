@@ -60,8 +60,7 @@ pub trait Cipher<const B: usize> {
     }
 }
 
-/// One operation with a key of its own: sets it (for encryption where `schedule` says so), has `work` done, and counts it as
-/// `function`.
+/// Does an operation with a key of its own: sets it (for encryption where `schedule` says so), has `work` done, and counts it as `function`.
 #[inline]
 fn once<C: Cipher<B>, const B: usize>(
     function: Function,

@@ -9,7 +9,7 @@ use crate::ops::Tally;
 use crate::ops::held::Held;
 use adjunct_kernels::InOut;
 
-/// Both keys and where they count: each call once, in the direction of the keys, after it ran.
+/// The keys of AES-XTS and the tally: each call counts once, in the direction of the keys, after it ran.
 #[derive(Debug, Clone, Default)]
 pub struct Xts {
     keys: Held<cipher_xts::Xts>,

@@ -13,7 +13,7 @@ use crate::ops::held::Held;
 /// a clone is the same key.
 #[derive(Debug, Clone)]
 pub struct Key {
-    /// There may be no private half.
+    /// The key, which may have no private half.
     held: Held<cpu::Key>,
     route: Route,
     sign: Tally,

@@ -49,7 +49,7 @@ impl Operation {
         self.tally(group).in_hardware()
     }
 
-    /// Where it counts.
+    /// The tally of the operation on a curve.
     fn tally(self, group: Group) -> Tally {
         let (function, bits) = (self.function(), group.bits());
         // Of a size that has lanes or instructions, but another curve.

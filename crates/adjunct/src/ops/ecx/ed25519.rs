@@ -41,7 +41,7 @@ pub fn signs_in_hardware(message: usize) -> bool {
     tally(message).in_hardware()
 }
 
-/// Where a signature of a message of so many bytes counts.
+/// The tally of a signature of a message of so many bytes.
 fn tally(message: usize) -> Tally {
     let tally = Tally::new(Function::Ed25519Sign, 0);
     if lanes::takes(message) { tally } else { tally.out_of_batches() }

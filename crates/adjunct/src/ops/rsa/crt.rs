@@ -23,7 +23,7 @@ pub struct CrtKey {
 }
 
 impl CrtKey {
-    /// From the numbers of RFC 8017, big-endian; `p` above `q`.
+    /// Makes a key of the numbers of RFC 8017, big-endian; `p` above `q`.
     ///
     /// # Errors
     /// [`Error::InvalidKey`] unless both primes are odd and at least 3, `p` above `q`, the other numbers below their primes and
@@ -68,7 +68,7 @@ impl CrtKey {
         Ok(())
     }
 
-    /// In lanes; `None` where they do not take the key, or something is wrong with it or the input.
+    /// Runs the operation in lanes; `None` where they do not take the key, or something is wrong with it or the input.
     fn in_lanes(&self, input: &[u8], out: &mut [u8]) -> Option<Outcome> {
         let prepared = self.lanes.as_ref()?;
         let zeros = out.len().checked_sub(prepared.size()).filter(|_| input.len() == out.len())?;

@@ -44,7 +44,7 @@ pub fn text(report: &Report) -> Result<String, Failure> {
     Ok(page(TITLE, &header.cpu, &theme(), &main))
 }
 
-/// What it comes to: by suites where they were measured, else by what was.
+/// Sums the report up in a sentence: by suites where they were measured, else by what was.
 fn sentence(report: &Report, opening: Option<&Opening<'_>>) -> String {
     if let Some(opening) = opening {
         return opening.sentence().replace(" s ", "\u{a0}s ").replace(" CPU\u{a0}s", "\u{a0}CPU\u{a0}s");

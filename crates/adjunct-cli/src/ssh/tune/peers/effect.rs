@@ -11,11 +11,11 @@ use serde::Serialize;
 /// An algorithm that a policy would leave out, and that stays at the end of its list.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Kept {
-    /// Which list.
+    /// The list that the algorithm is in.
     pub list: &'static str,
     /// The algorithm.
     pub algorithm: String,
-    /// For whom.
+    /// Peers that the algorithm is kept for.
     pub for_peers: Vec<String>,
 }
 
@@ -30,7 +30,7 @@ pub struct Refused {
     pub role: Role,
     /// The list that has nothing of it.
     pub list: &'static str,
-    /// What it has of that list.
+    /// What the peer has of that list.
     pub has: Vec<String>,
 }
 
@@ -62,7 +62,7 @@ pub struct Effect {
 /// What is held against the table.
 #[derive(Debug, Clone, Copy)]
 pub struct Ground<'a> {
-    /// Whose lists they are.
+    /// The program whose lists they are.
     pub program: Program,
     /// The peers that are known.
     pub peers: &'a [Peer],

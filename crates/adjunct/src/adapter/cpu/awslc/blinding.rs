@@ -51,7 +51,7 @@ impl Drop for Blinding {
 }
 
 impl Blinding {
-    /// With nothing made yet.
+    /// Makes a blinding for which nothing was computed yet.
     pub(super) fn new() -> Blinding {
         Blinding { modulus: WriteOnce::default(), pairs: [const { AtomicPtr::new(null_mut()) }; KEPT] }
     }
@@ -176,7 +176,7 @@ mod tests {
         Bn::new(&[3])
     }
 
-    /// With the identity for an exponentiation the output is x r^e / r: r by r, no two operations see the same.
+    /// With the identity in place of the exponentiation the output is x r^e / r, which shows r: no two operations see the same.
     #[test]
     fn no_operation_sees_its_input_or_what_another_saw() {
         let blinding = Blinding::new();

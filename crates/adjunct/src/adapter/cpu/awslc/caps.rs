@@ -81,7 +81,7 @@ mod words {
         [0; super::WORDS]
     }
 
-    /// Nothing to clear.
+    /// Does nothing: the library uses no special instructions here.
     pub fn clear(_word: usize, _bits: u32) {}
 }
 

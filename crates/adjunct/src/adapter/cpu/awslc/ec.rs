@@ -367,8 +367,8 @@ impl Key {
         self.halves(signature, out)
     }
 
-    /// With a nonce that is given, or a hedged one, by CPACF or the lanes of AVX-512 IFMA; `None` where there are neither, or a check found
-    /// a fault.
+    /// Signs with a nonce that is given, or a hedged one, by CPACF or the lanes of AVX-512 IFMA; `None` where there are neither, or a check found a
+    /// fault.
     fn sign_by_instructions(&self, digest: &[u8], nonce: Option<&[u8]>, out: &mut [u8]) -> Option<()> {
         #[cfg(target_arch = "x86_64")]
         if self.sign_in_lanes(digest, nonce, out).is_some() {

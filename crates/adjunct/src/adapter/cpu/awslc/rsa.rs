@@ -55,7 +55,7 @@ pub struct Crt<'a> {
 
 opaque_debug!(Crt<'_>);
 
-/// One number of a key.
+/// A number of a key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[allow(missing_docs)]
 pub enum Part {

@@ -10,7 +10,8 @@ static DEFAULT: u32 = 0x1F80;
 pub struct Mode(u32);
 
 impl Mode {
-    /// Sets it. Nothing that computes with doubles may be moved across this or the end: that is to be behind a call that is not inlined.
+    /// Sets the mode. The compiler must not move anything that computes with doubles across this call or the end of the scope: put it into a function
+    /// that is not inlined.
     #[inline]
     pub fn set_default() -> Mode {
         let mut before = 0u32;

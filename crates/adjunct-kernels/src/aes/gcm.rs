@@ -417,7 +417,7 @@ struct Counters<'l, W> {
     low: &'l Aligned<[W; WIDE]>,
     /// The upper bits of the next group's first counter, byte-reversed.
     upper: W,
-    /// What its blocks begin with that are not higher: those bits and the key.
+    /// Beginning of the blocks of a group where the upper bits of the counter are not higher: those bits and the key.
     base: W,
 }
 
@@ -553,7 +553,7 @@ impl<W: Width, const N: usize> Work<W, N> {
     }
 }
 
-/// Ends the message: its tag.
+/// Ends the message, and gives its tag.
 #[inline(always)]
 pub fn tag<W: Width>(table: &Table, message: &mut Message) -> [u8; 16] {
     let begun = message.begun();

@@ -278,7 +278,7 @@ pub fn cfb1(keys: Keys<'_>, encrypting: bool, iv: &mut [u8; 16], bits: usize, mu
     *iv = register.to_be_bytes();
 }
 
-/// ECB over the one block that `io` is.
+/// Runs ECB on the one block of `io`.
 ///
 /// # Panics
 /// If it is shorter.
@@ -315,7 +315,7 @@ pub fn cbc_decrypt_block(keys: Keys<'_>, iv: &mut [u8; 16], io: InOut<'_>) {
     }
 }
 
-/// CFB-128 over the one block that `io` is; `iv` becomes its ciphertext.
+/// Runs CFB-128 on the one block of `io`; `iv` becomes its ciphertext.
 ///
 /// # Panics
 /// If it is shorter.
@@ -332,7 +332,7 @@ pub fn cfb_block(keys: Keys<'_>, encrypting: bool, iv: &mut [u8; 16], io: InOut<
     }
 }
 
-/// CTR over the one block that `io` is.
+/// Runs CTR on the one block of `io`.
 ///
 /// # Panics
 /// If it is shorter.
@@ -345,7 +345,7 @@ pub fn ctr_block(keys: Keys<'_>, counter: &mut [u8; 16], io: InOut<'_>) {
     *counter = u128::from_be_bytes(*counter).wrapping_add(1).to_be_bytes();
 }
 
-/// XTS over the one block that `io` is, the first of its data unit. Both keys are as long.
+/// Runs XTS on the one block of `io`, the first of its data unit. Both keys have one length.
 ///
 /// # Panics
 /// If it is shorter, or the keys are not.

@@ -71,7 +71,7 @@ impl Table {
         self.filled.into()
     }
 
-    /// H^`power` and those after it. `power` is at most [`POWERS`].
+    /// Address of H^`power` and the powers behind it. `power` is at most [`POWERS`].
     #[inline(always)]
     pub(super) fn at_power(&self, power: usize) -> *const u8 {
         debug_assert!(power <= self.filled());

@@ -7,7 +7,7 @@ use super::signature::hex;
 use super::{Assist, Cipher, Edwards, Gcm, Hash, Instruction, Machine, Montgomery, Nist};
 use crate::InOut;
 
-/// Something that could not be done has no answer, and so a wrong one.
+/// The answer of a function under test; `None` where it could not be computed, which counts as wrong.
 type Answer = Option<bool>;
 
 impl<M: Machine> Assist<M> {

@@ -123,7 +123,7 @@ pub struct Assist<M> {
 }
 
 impl<M: Machine> Assist<M> {
-    /// Asks `machine` what it has.
+    /// Asks `machine` for its facilities and functions.
     pub fn new(machine: M) -> Assist<M> {
         let functions = Functions::of(&machine);
         Assist { machine, functions }

@@ -33,13 +33,13 @@ pub enum Instruction {
 }
 
 impl Instruction {
-    /// Every one.
+    /// All instructions.
     pub const ALL: [Instruction; 12] = {
         use Instruction::*;
         [Km, Kmc, Kmctr, Kmf, Kmo, Kma, Kmac, Kimd, Klmd, Pcc, Prno, Kdsa]
     };
 
-    /// The facility that brings it: the message-security assist (17) or its extension 4 (77), 5 (57), 8 (146) or 9 (155).
+    /// The facility with the instruction: the message-security assist (17) or its extension 4 (77), 5 (57), 8 (146) or 9 (155).
     pub const fn facility(self) -> usize {
         use Instruction::*;
         match self {

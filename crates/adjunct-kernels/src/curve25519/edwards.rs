@@ -53,7 +53,7 @@ const fn lanes_of<const N: usize>(n: usize) -> __mmask8 {
     if N == 1 { 0xFF } else { 1 << n }
 }
 
-/// The numbers that `index` names in one coordinate's rows of the lanes' places, `default` in the lanes not in `mask`.
+/// Picks in each lane the number that `index` names in one coordinate's rows of the lanes' places; `default` in the lanes not in `mask`.
 #[inline]
 #[target_feature(enable = "avx512f,avx512ifma")]
 fn pick<const N: usize>(rows: [&Row; N], mask: __mmask8, index: Vector, default: u64) -> Factor {

@@ -33,13 +33,12 @@ pub const fn ifma<const N: usize>(bits: usize) -> u64 {
     rounds(bits) as u64 * (20 * N as u64 + 6)
 }
 
-/// The factor that makes of [`invert`]'s result for x the number 1 / x.
+/// The factor that turns [`invert`]'s result for x into 1 / x.
 pub const fn correction<const N: usize>(m: &[u64; N], bits: usize) -> [u64; N] {
     power_of_two(rounds(bits) * (LIMB as usize - STEPS), m)
 }
 
-/// The factor that makes of [`invert`]'s result for x * R the number R^3 / (x * R), so that a product by Montgomery's
-/// method gives R / x.
+/// The factor that turns [`invert`]'s result for x * R into R^3 / (x * R), so that a product by Montgomery's method gives R / x.
 pub const fn factor<const N: usize>(m: &[u64; N], bits: usize) -> [u64; N] {
     power_of_two(rounds(bits) * (LIMB as usize - STEPS) + 3 * LIMB as usize * N, m)
 }
@@ -271,7 +270,7 @@ fn steps_of_words<const K: usize>(zeta: &mut [i64; K], words: [[i64; 2]; K]) -> 
     std::array::from_fn(|k| times(&three[k], &times(&two[k], &one[k])))
 }
 
-/// Steps that one word has room for, and those of a round that are left after twice as many.
+/// Division steps that one word has room for, and ([`LAST`]) those of a round that are left after twice as many.
 const PACKED: u32 = 20;
 const LAST: u32 = 10;
 

@@ -23,7 +23,7 @@ pub trait Curve<const N: usize>: sealed::Sealed {
     /// The comb's table, made by the test `tables_are_multiples_of_the_generator`: see comb.rs.
     #[doc(hidden)]
     const TABLE: &'static [u8];
-    /// The table of one multiple whose work the lanes share, made by the same test: see shared.rs.
+    /// The table for a multiple whose work the lanes share, made by the same test: see shared.rs.
     #[doc(hidden)]
     const SHARED_TABLE: &'static [u8];
 

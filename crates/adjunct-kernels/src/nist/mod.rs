@@ -96,7 +96,7 @@ const fn generate_ifma<C: Curve<N>, const N: usize>() -> u64 {
 const STACK: usize = 1024;
 const SHARED_STACK: usize = 640;
 
-/// Eight numbers, one of each job; zeros in the lanes of no job.
+/// Loads eight numbers, one of each job; zeros in the lanes of no job.
 #[inline]
 #[target_feature(enable = "avx512f,avx512ifma")]
 fn load<'a, const N: usize>(numbers: impl Iterator<Item = &'a [u8]>) -> Number<N> {
@@ -154,7 +154,7 @@ fn sign_jobs<C: Curve<N>, const N: usize>(jobs: &mut [SignJob]) -> u8 {
     good
 }
 
-/// Signs one digest, whose work the lanes share. False, and zeros, as for the bits of jobs.
+/// Signs a digest in lanes that share the work. False, and zeros as output, where a job's bit would be 0.
 #[target_feature(enable = "avx512f,avx512ifma")]
 pub fn sign_shared<C: Curve<N>, const N: usize>(job: &mut SignJob) -> bool {
     let good = sign_lane::<C, N>(job);

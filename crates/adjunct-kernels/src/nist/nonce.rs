@@ -46,7 +46,7 @@ pub struct NonceJob<'a> {
     pub digest: &'a [u8],
     /// What is added: [`MAX_ADDED`] random bytes at most, as many for each job.
     pub added: &'a [u8],
-    /// Takes the nonce: its caller sees whether it is of [1, n - 1].
+    /// Buffer for the nonce: its caller checks whether it is in [1, n - 1].
     pub nonce: &'a mut [u8],
 }
 

@@ -44,9 +44,9 @@ pub struct Sum<const N: usize> {
 pub struct Digit {
     /// The absolute value.
     pub size: Vector,
-    /// The lanes where it is below 0.
+    /// The lanes where the digit is below 0.
     pub negative: __mmask8,
-    /// The lanes where it is 0.
+    /// The lanes where the digit is 0.
     pub none: __mmask8,
 }
 

@@ -34,7 +34,7 @@ enum Powers {
 }
 
 impl Powers {
-    /// Overwrites them.
+    /// Overwrites the powers.
     fn wipe(&mut self) {
         match self {
             Powers::Ifma(powers) => powers.wipe(),
@@ -51,7 +51,7 @@ pub struct Poly1305 {
     s: [u64; 2],
     h: [u64; 3],
     buffer: [u8; BLOCK],
-    /// Bytes of it that are there.
+    /// Bytes of the begun block that are there.
     used: u8,
     /// Whether the powers are those of this r.
     ready: bool,
@@ -222,7 +222,7 @@ impl Poly1305 {
         }
     }
 
-    /// Ends the message: its tag. What follows needs a [`Poly1305::restart`].
+    /// Ends the message, and gives its tag. Call [`Poly1305::restart`] before the next message.
     #[inline]
     pub fn finish(&mut self) -> [u8; BLOCK] {
         if self.used > 0 {

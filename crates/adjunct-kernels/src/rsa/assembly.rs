@@ -8,7 +8,7 @@
 use crate::lanes::Vector;
 use std::arch::naked_asm;
 
-/// What columns that nothing was added to yet are read from.
+/// Zeros to read from in place of columns that nothing was added to yet.
 #[repr(align(64))]
 pub struct Zeros(#[allow(dead_code)] [u64; 80]);
 pub static ZEROS: Zeros = Zeros([0; 80]);

@@ -146,7 +146,7 @@ fn raise<const P: usize, const V: usize>(work: &mut Work<V>, exponents: &[[u64; 
     }
 }
 
-/// The entries that the exponents' windows at `place` name; all are read.
+/// Picks the entries for the exponents' windows at `place`; reads all entries.
 #[inline]
 #[target_feature(enable = "avx512f,avx512ifma")]
 fn pick<const P: usize, const V: usize>(

@@ -476,7 +476,7 @@ macro_rules! kernel {
                 passed & ((1 << count) - 1)
             }
 
-            /// The entries that the windows at a place of the lanes' exponents name; all are read.
+            /// Picks the entries for the lanes' exponents in the window at a place; reads all entries.
             #[target_feature(enable = $features)]
             fn pick<const P: usize>(
                 out: &mut Number<P>,
@@ -526,9 +526,9 @@ macro_rules! kernel {
                 multiply(power, base, modulus, sum);
             }
 
-            /// Runs one to four private operations; a bit for each whose result, raised to the public exponent, is its input again. The output
-            /// of the others is zeros: a fault, a key whose numbers do not belong together, an input not below the modulus, or buffers
-            /// of another length. Where results are not `checked`, each job with buffers of the right length has its bit.
+            /// Runs one to four private operations; a bit for each whose result, raised to the public exponent, is its input again. The output of the
+            /// others is zeros: a fault, a key whose numbers do not belong together, an input not below the modulus, or buffers of another length.
+            /// Where results are not `checked`, each job with buffers of the right length has its bit.
             ///
             /// # Panics
             /// With no job or more than four.

@@ -17,7 +17,7 @@ pub(super) struct Constants<const D: usize> {
     pub inverse: f64,
 }
 
-/// The bits that R of D digits has more than that of N limbs.
+/// The bits by which R of D digits is longer than R of N limbs.
 const fn more(digits: usize, limbs: usize) -> i32 {
     (digits as u32 * digit_bits(digits)) as i32 - limbs as i32 * LIMB as i32
 }

@@ -138,7 +138,7 @@ impl<const D: usize> Chain<D> {
         }
     }
 
-    /// [`Chain::rest`] and, beside it, [`Chain::links`] of another.
+    /// Runs [`Chain::rest`] and, beside it, [`Chain::links`] of another chain.
     pub unsafe fn rest_beside(self, count: usize, other: Chain<D>, links: usize) {
         let of = match (count, links) {
             (4, 4) => Self::S.four_beside_four,

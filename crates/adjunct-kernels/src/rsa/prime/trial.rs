@@ -11,11 +11,11 @@ use std::hint::black_box;
 pub struct Trial<const P: usize> {
     /// The candidate.
     pub m: [u64; P],
-    /// R modulo it: 1 in Montgomery's form.
+    /// R modulo the candidate: 1 in Montgomery's form.
     pub one: [u64; P],
-    /// Less that: -1.
+    /// The candidate minus [`Trial::one`]: -1.
     minus: [u64; P],
-    /// All ones once it has passed.
+    /// All ones once the candidate has passed.
     passed: u64,
 }
 
@@ -31,7 +31,7 @@ impl<const P: usize> Trial<P> {
         Trial { m: *candidate, one, minus: plain::subtract(candidate, &one).0, passed: 0 }
     }
 
-    /// The candidate less one without its lowest limb.
+    /// The candidate minus 1, without its lowest limb.
     pub fn first_exponent(&self) -> [u64; P] {
         std::array::from_fn(|i| self.m.get(i + 1).copied().unwrap_or(0))
     }

@@ -38,7 +38,7 @@ impl Model {
         executed.get(&(instruction, code)).copied().unwrap_or(0)
     }
 
-    /// How often it has ended in part.
+    /// How often an instruction has ended in part.
     pub fn parts(&self) -> usize {
         self.parts.load(Relaxed)
     }

@@ -109,7 +109,7 @@ pub mod engine_methods {
     /// No flag of OpenSSL's: RSA and EC, each where the program itself calls functions of [`RSA_CALLS`] or [`EC_CALLS`].
     pub const AUTO: u32 = 0x8000_0000;
 
-    /// Each with its keyword in `default_algorithms`, or the one that is only ours.
+    /// Each method with its keyword in `default_algorithms`, or with adjunct's own one.
     pub const ALL: &[(u32, &str)] = &[(AUTO, "auto"), (RSA, "RSA"), (EC, "EC"), (DH, "DH"), (RAND, "RAND")];
 
     /// Low-level operations on RSA keys that an engine can serve.

@@ -2,8 +2,8 @@
 
 use rustix::fs::{FileType, fstat};
 
-/// Writes one line, `adjunct: MESSAGE`, to standard error. Nothing is written where descriptor 2 is closed or a socket:
-/// in a foreign process it may be the peer's. Call it only while a module loads, or from the command.
+/// Writes a line, `adjunct: MESSAGE`, to standard error. Nothing is written where descriptor 2 is closed or a socket: in a foreign process that may
+/// be a connection to a peer. Call it only while a module loads, or from the command.
 pub fn warn(message: &str) {
     warn_later(standard_error(), message);
 }

@@ -29,9 +29,9 @@ pub enum Error {
     Length {
         /// What has the wrong length.
         what: &'static str,
-        /// The length it has, in bytes.
+        /// The length given, in bytes.
         got: usize,
-        /// The lengths it may have.
+        /// The lengths that are allowed.
         expected: &'static str,
     },
     /// An authentication tag, signature or padding does not verify.

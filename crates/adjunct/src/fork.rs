@@ -24,7 +24,7 @@ impl Process {
         Process { generation: AtomicU32::new(0), pid: AtomicU32::new(0) }
     }
 
-    /// Its number; 0 while nobody has asked [`generation`] in it.
+    /// Number of the process; 0 as long as [`generation`] has not been called in it.
     #[inline(always)]
     pub(crate) fn number(&self) -> u64 {
         self.generation.load(Relaxed).into()
@@ -49,7 +49,7 @@ pub(crate) fn this_process() -> &'static Process {
     unsafe { &*PROCESS.load(Relaxed) }
 }
 
-/// A number that is another one in each process along a line of forks, and never 0.
+/// A number that differs in each process along a line of forks, and is never 0.
 #[inline]
 pub fn generation() -> u32 {
     match this_process().generation.load(Relaxed) {

@@ -11,7 +11,7 @@ use std::cell::UnsafeCell;
 use std::sync::atomic::AtomicU32;
 use std::sync::atomic::Ordering::{Relaxed, Release, SeqCst};
 
-/// A value that one thread at a time has.
+/// A value that one thread has at a time.
 #[derive(Debug)]
 pub struct Lock<T> {
     /// The generation of the process whose thread is inside, or 0. One that is not this process's is of a thread that a fork has not
@@ -36,7 +36,7 @@ pub struct Taken {
 }
 
 impl<T> Lock<T> {
-    /// An open one.
+    /// Makes an open lock.
     pub const fn new(value: T) -> Lock<T> {
         Lock { holder: AtomicU32::new(0), value: UnsafeCell::new(value) }
     }

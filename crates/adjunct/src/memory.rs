@@ -49,7 +49,7 @@ pub fn zeros(length: usize) -> Result<Zeroizing<Vec<u8>>, Error> {
     Ok(zeros)
 }
 
-/// A value that several have, dropped with the last of them: an `Arc` without weak references.
+/// A value with several owners, dropped with the last one: an `Arc` without weak references.
 #[derive(Debug)]
 pub struct Shared<T>(NonNull<Counted<T>>);
 
@@ -108,8 +108,8 @@ impl<T> Drop for Shared<T> {
     }
 }
 
-/// A value that is computed once and kept, by whichever thread is first. Nobody waits for another: who comes while the first writes
-/// uses a value of its own, as does everybody in a child that was forked at that moment.
+/// A value that is computed once and kept, by whichever thread is first. No thread waits for another: one that comes while the first writes uses a
+/// value of its own, as does every thread of a child that was forked at that moment.
 #[derive(Debug)]
 pub struct WriteOnce<T> {
     state: AtomicU8,

@@ -149,7 +149,7 @@ impl AtEnd {
         AtEnd { key: Key::new(AtEnd::ended), function }
     }
 
-    /// Has it called when the calling thread ends, once; false where the C library has no key or no memory.
+    /// Has the function called when the calling thread ends, once; false where the C library has no key or no memory.
     #[must_use]
     pub fn arm(&'static self) -> bool {
         // SAFETY: what `ended` takes.

@@ -66,7 +66,7 @@ fn identity(whose: &[u32]) -> u64 {
 #[derive(Debug)]
 pub(super) struct Sought<T> {
     whose: [u32; 2],
-    /// Numbers besides that tell its kind.
+    /// Further numbers that identify the kind.
     more: &'static [u32],
     /// User whose the segment has to be.
     pub(super) uid: u32,
@@ -145,14 +145,14 @@ impl<T: Kind> Sought<T> {
         }
     }
 
-    /// Maps all its segments among the `listed`: there are several where a taken key was given up by who had taken it.
+    /// Maps all of the user's segments among the `listed`: there are several where a taken key was given up by its taker.
     pub(super) fn all(&self, listed: &[Stat], access: Access) -> Vec<Mapped<T>> {
         let keys: Vec<i32> = self.keys().collect();
         let possible = listed.iter().filter(|s| s.key == NO_KEY || keys.contains(&s.key));
         possible.filter_map(|s| self.attach(s, access).ok()).collect()
     }
 
-    /// Whether there is one among the `listed`.
+    /// Whether one of the user's segments is among the `listed`.
     pub(super) fn is_in(&self, listed: &[Stat]) -> bool {
         let mut fitting = listed.iter().filter(|s| s.wrong(self.uid, T::SIZE).is_none());
         fitting.any(|s| match s.key {
@@ -161,7 +161,7 @@ impl<T: Kind> Sought<T> {
         })
     }
 
-    /// Whether this is one of its segments, and whole.
+    /// Whether `found` is one of the user's segments, and whole.
     pub(super) fn is_sound(&self, found: &Stat) -> bool {
         self.attach(found, Access::Read).is_ok()
     }
@@ -181,7 +181,7 @@ impl<T: Kind> Sought<T> {
         found
     }
 
-    /// The segments that are this user's to remove: damaged ones too.
+    /// Segments that this user may remove: damaged ones too.
     pub(super) fn own(&self, listed: &[Stat]) -> Vec<Stat> {
         let keys: Vec<i32> = self.keys().collect();
         let own = |s: &&Stat| s.uid == self.uid && s.creator == self.uid;

@@ -79,7 +79,7 @@ pub(crate) enum Event {
 }
 
 impl Event {
-    /// The word it counts in.
+    /// The word that the event counts in.
     const fn word(self, queue: Queue) -> usize {
         let at = match self {
             Event::Batch(filled) if 0 < filled && filled <= LANES => filled - 1,

@@ -65,11 +65,11 @@ impl Stat {
 pub(super) enum Wrong {
     /// The segment belongs to, or was made by, another user.
     Owner,
-    /// Others than its owner may use it, or its owner may not.
+    /// Other users than the owner may use the segment, or its owner may not.
     Mode,
     /// The segment has not the size of this layout.
     Size,
-    /// Its first word is not ours.
+    /// The segment's first word is not that of our segments.
     Content(u64),
     /// The system says no.
     System(&'static str, io::Error),
@@ -161,12 +161,12 @@ pub(super) fn segments() -> io::Result<Vec<Stat>> {
 #[derive(Debug)]
 pub(super) struct Mapped<T: Kind> {
     place: &'static T,
-    /// Its number, as `ipcs -m` lists it.
+    /// Number of the segment, as `ipcs -m` lists it.
     pub(super) id: c_int,
 }
 
 impl<T: Kind> Mapped<T> {
-    /// Keeps it mapped until the process ends.
+    /// Keeps the segment mapped until the process ends.
     pub(super) fn keep(self) -> &'static T {
         let place = self.place;
         std::mem::forget(self);
@@ -301,7 +301,7 @@ pub(super) fn is_gone(pid: u32) -> bool {
     pid > 0 && unsafe { libc::kill(pid, 0) } < 0 && io::Error::last_os_error().raw_os_error() == Some(libc::ESRCH)
 }
 
-/// 8 bits that differ, mostly, between program images: a process that has called exec is a new one to us.
+/// 8 bits that mostly differ between program images: a process that has called exec counts as a new one.
 pub(super) fn image() -> u8 {
     use std::hash::{DefaultHasher, Hasher};
     // SAFETY: the kernel gives 16 random bytes there, new with each exec, unchanged by fork.

@@ -121,8 +121,8 @@ pub fn open() {
     process::open();
 }
 
-/// Tells the counters that a context is being created: operations of this thread from here on count to the effective user
-/// of now. The user is not looked up each time, which costs more than counting does; [`attribute_now`] looks it up.
+/// Attributes operations of this thread from now on to the effective user: call it where a context is created. The user is not looked up each time,
+/// which costs more than counting does; [`attribute_now`] looks it up.
 #[inline]
 pub fn attribute() {
     if counting() && process::looks() {

@@ -79,7 +79,7 @@ impl Owner {
 /// A slot that a thread owns.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Claim {
-    /// Its number, never 0.
+    /// Number of the slot, never 0.
     pub(super) place: usize,
     /// The owner word that was written.
     pub(super) owner: Owner,
@@ -126,8 +126,8 @@ impl Owners<'_> {
         self.0.iter().enumerate().skip(1).filter_map(owned).collect()
     }
 
-    /// The slots that anything may have been counted in: the shared one, and those that ever had an owner. Reading the others
-    /// would allocate their memory.
+    /// Slots that anything may have been counted in: the shared one, and those that ever had an owner. Reading the others would allocate their
+    /// memory.
     pub(super) fn used(self) -> impl Iterator<Item = usize> {
         let used = |&(place, word): &(usize, &AtomicU64)| place == 0 || word.load(Acquire) != 0;
         self.0.iter().enumerate().filter(used).map(|(place, _)| place)

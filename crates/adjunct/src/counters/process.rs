@@ -413,7 +413,7 @@ mod tests {
         child.id()
     }
 
-    /// A start time that is not this one, nor 0, which is none.
+    /// A start time that differs from `start` and is not 0, which is none.
     fn other_start(start: u16) -> u16 {
         if start == 1 { 2 } else { 1 }
     }

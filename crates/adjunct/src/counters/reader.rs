@@ -198,8 +198,8 @@ pub(super) fn slots(prefix: u32, uid: u32) -> Result<Vec<Slot>, Error> {
 const PATIENCE: Duration = Duration::from_secs(30);
 /// Time after which a holder in another namespace, of whom nothing can be known, is taken to have been killed with the lock.
 const STRANGER: Duration = Duration::from_secs(3);
-/// Resets that find another's beside theirs, though they hold the lock, before that is an error. In a sound segment that takes
-/// a holder who was given up for dead.
+/// Resets that find another process's beside theirs, though they hold the lock, before that is an error. In a sound segment it takes a holder who was
+/// given up for dead.
 const DISTURBED: usize = 16;
 
 /// See [`super::take`].

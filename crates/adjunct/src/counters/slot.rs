@@ -19,7 +19,7 @@ pub struct Place {
 pub struct Slot {
     place: Place,
     owner: Owner,
-    /// Its numbers are of the pid namespace of who reads.
+    /// Whether the slot's numbers are of the reader's pid namespace.
     here: bool,
     counted: Snapshot,
 }
@@ -39,7 +39,7 @@ impl Slot {
         (self.here && !self.owner.is_free()).then(|| self.owner.pid())
     }
 
-    /// What its owner has counted since `earlier`, which is the same slot before; `None` where that cannot be told from what others counted.
+    /// What the slot's owner has counted since `earlier`, an older look at the slot; `None` where that cannot be told from what other owners counted.
     /// Resets do not show: they leave slots as they are.
     pub fn since(&self, earlier: &Slot) -> Option<Snapshot> {
         let same = self.place == earlier.place && self.place.number > 0 && !self.owner.is_free();
@@ -52,8 +52,8 @@ impl Slot {
         self.counted.since(&earlier.counted)
     }
 
-    /// All that is counted there, where there was no such slot before: its first owner has counted it. `None` where the use count does not
-    /// say that the owner is the first.
+    /// What is counted in a slot that did not exist at the last look: its first owner has counted it. `None` where the use count does not say that
+    /// the owner is the first.
     pub fn since_nothing(&self) -> Option<Snapshot> {
         (self.place.number > 0 && self.owner.follows(Owner::from_word(0))).then(|| self.counted.clone())
     }

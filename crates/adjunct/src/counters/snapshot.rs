@@ -9,7 +9,7 @@ use crate::catalogue::{LANES, Queue, Refusal};
 pub struct Cell {
     /// Operations.
     pub calls: u64,
-    /// Bytes they processed; 0 for public-key operations.
+    /// Bytes that the calls processed; 0 for public-key operations.
     pub bytes: u64,
 }
 

@@ -35,7 +35,7 @@ impl Strength {
     pub const ALL: [Strength; 5] =
         [Strength::None, Strength::Bits112, Strength::Bits128, Strength::Bits192, Strength::Bits256];
 
-    /// Its bits.
+    /// Bits of security.
     pub const fn bits(self) -> u32 {
         match self {
             Strength::None => 0,

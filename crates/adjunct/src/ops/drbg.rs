@@ -80,7 +80,7 @@ impl State {
         State { constant: derive(&[&[0], &value]), value, requests: 1 }
     }
 
-    /// Seeds it again.
+    /// Seeds the generator again.
     pub fn reseed(&mut self, entropy: &[u8], additional: &[u8]) {
         *self = State::new(&[&[1], &self.value, entropy, additional]);
     }

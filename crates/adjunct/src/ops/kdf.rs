@@ -26,7 +26,7 @@ impl Prf {
         Ok(Prf { mac: cpu::Hmac::new(method, key)?, message: Message::new(Tally::new(function, 0)) })
     }
 
-    /// The length of its result, in bytes.
+    /// Length of the result in bytes.
     pub fn size(&self) -> usize {
         self.mac.method().size
     }

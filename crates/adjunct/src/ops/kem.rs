@@ -224,7 +224,7 @@ impl OnCurve {
         }
     }
 
-    /// The secret that this private and another's public key have in common, which fills `out`.
+    /// Computes the shared secret of this private and another's public key, which fills `out`.
     fn agree(&self, peer: &OnCurve, out: &mut [u8]) -> Result<(), Error> {
         match (self, peer) {
             (OnCurve::X25519 { private, .. }, OnCurve::X25519 { public, .. }) => {

@@ -94,7 +94,7 @@ impl Tally {
         self.function
     }
 
-    /// Counts one operation over `bytes` bytes (0 for public-key operations).
+    /// Counts an operation over `bytes` bytes (0 for public-key operations).
     #[inline]
     pub fn count(self, direction: Direction, bytes: usize) {
         counters::add(self.place, direction, 1, bytes as u64);
@@ -121,7 +121,7 @@ impl Message {
         self.bytes = self.bytes.wrapping_add(data.len());
     }
 
-    /// Counts it, as ended. Another begins by setting the bytes to none.
+    /// Counts the message, as ended. Another begins by setting the bytes to none.
     #[inline(always)]
     pub(super) fn count(self) {
         self.tally.count(Direction::Encrypt, self.bytes);

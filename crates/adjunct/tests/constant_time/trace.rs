@@ -29,7 +29,7 @@ struct Step {
 pub struct Report {
     /// Instructions run.
     pub steps: usize,
-    /// Conditional jumps among them, each counted once: the places where lengths and loop counts decide.
+    /// Conditional jumps among the instructions, each counted once: the places where lengths and loop counts decide.
     pub jumps: usize,
     /// What was found.
     pub finding: Finding,

@@ -84,7 +84,7 @@ pub fn calls(snapshot: &Snapshot) -> u64 {
     calls
 }
 
-/// Calls only: for those killed in the middle of one.
+/// Calls alone, without bytes: for processes that were killed in the middle of a call.
 pub fn calls_only(uid: u32) -> u64 {
     counters::read(uid).unwrap().map_or(0, |s| s.function(Function::AesCbc).software_calls())
 }

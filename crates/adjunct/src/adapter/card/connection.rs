@@ -28,7 +28,7 @@ use rustix::thread::{SecureComputingMode, secure_computing_mode};
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 use std::sync::atomic::{AtomicI32, AtomicU32, AtomicU64};
 
-/// Connections that are kept.
+/// The most connections that are kept.
 const PLACES: usize = 16;
 /// Descriptors of ours are above this number, where the program may have so many: some count on what the lowest free one is.
 const LOWEST: RawFd = 64;
@@ -134,7 +134,7 @@ impl Connection {
         None
     }
 
-    /// Keeps it for the next request, or closes it where there is no place.
+    /// Keeps the connection for the next request, or closes it where there is no place.
     fn keep(self) {
         for place in &PLACES_OF_PROCESS {
             if place.fd.load(Relaxed) != 0 || place.taken.swap(1, Acquire) != 0 {
@@ -155,7 +155,7 @@ impl Connection {
         self.close();
     }
 
-    /// A new one, to a daemon of root or of who made the page.
+    /// Makes a connection, to a daemon of root or of the user who made the page.
     fn new(client: &Client) -> Result<Connection, Refused> {
         // Not the first connection of all alone: a filter may have been closed at any time.
         if !client.under_filters && filtered() {
@@ -262,7 +262,7 @@ impl Connection {
         }
     }
 
-    /// A message that is there; its length.
+    /// Takes a message that has arrived; gives its length.
     fn take(&self, message: &mut [u8]) -> Option<usize> {
         let (length, _) = rustix::net::recv(self.socket()?, message, RecvFlags::DONTWAIT).ok()?;
         (length > 0).then_some(length)

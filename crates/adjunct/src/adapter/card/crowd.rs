@@ -32,7 +32,7 @@ const WINDOW: u64 = 4;
 const KINDS: usize = Kind::ALL.len();
 /// The first word, of which the key is made too: it changes with the layout, and programs of another version have a page of their own.
 const MAGIC: u64 = u64::from_le_bytes(*b"ADJCRO\x00\x04");
-/// Nanoseconds that each side of a connection is expected to need for it until it has measured that.
+/// Nanoseconds that a connection is expected to cost each side until that side has measured it.
 const CONNECTING: u64 = 14_000;
 /// What stands there of a side that has nothing to do with it.
 const FREE: u64 = 1;
@@ -103,7 +103,7 @@ pub struct Page {
     windows: [Windows; KINDS],
 }
 
-/// The most jobs that a batch ever has.
+/// The most jobs of a batch.
 const MOST: u64 = crate::catalogue::LANES as u64;
 
 /// Milliseconds of a clock that all programs of the machine share.
@@ -119,7 +119,7 @@ impl Page {
         self.cards.store(cards as u64, Relaxed);
     }
 
-    /// The cards that take operations now.
+    /// Number of cards that take operations now.
     pub fn cards(&self) -> u64 {
         self.cards.load(Relaxed)
     }
@@ -190,7 +190,7 @@ impl Page {
         self.connecting.iter().map(known).fold(0, u64::saturating_add)
     }
 
-    /// An operation that took so many microseconds has ended.
+    /// Notes that an operation has ended that took so many microseconds.
     #[inline]
     pub fn ended(&self, kind: Kind, now: u64, microseconds: u64) {
         let number = now / WINDOW;
@@ -221,7 +221,7 @@ impl Page {
         self.cpus.load(Relaxed).clamp(1, 4096)
     }
 
-    /// Notes that nobody is there.
+    /// Notes that no daemon answered.
     pub fn nobody(&self, now: u64) {
         self.nobody.store(now, Relaxed);
     }

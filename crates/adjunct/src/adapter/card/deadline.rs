@@ -15,12 +15,12 @@ use crate::floats::in_default_mode;
 
 /// Milliseconds that the scheduling of both sides may take.
 const SLACK: f32 = 10.0;
-/// Milliseconds that an answer is waited for where the machine is not crowded.
+/// Milliseconds to wait for an answer where the machine is not crowded.
 const LIMIT: f32 = 20.0;
-/// Milliseconds that are never exceeded.
+/// The most milliseconds to wait for an answer.
 const LONGEST: f32 = 500.0;
 
-/// Milliseconds that an answer to a request made now is waited for.
+/// Milliseconds to wait for the answer to a request made now.
 pub(super) fn patience(page: &Page, kind: Kind, now: u64) -> u64 {
     in_default_mode(|| patience_by_measure(page, kind, now))
 }

@@ -91,7 +91,7 @@ static NOT_BEFORE: AtomicU64 = AtomicU64::new(0);
 /// Milliseconds of the clock before which a process does not ask, whatever it prefers, that got no connection: the connection was refused,
 /// or three times in a row no reply came in time and a connection was not accepted.
 static NOT_CONNECTED_BEFORE: AtomicU64 = AtomicU64::new(0);
-/// How long it did not ask after the last reply that did not come in time.
+/// Milliseconds that this process did not ask after the last reply that came too late.
 static LATE: AtomicU64 = AtomicU64::new(0);
 
 /// Finds the page of the daemon: the only system calls of a process that never asks a card. Where a filter of system calls is in force or to
@@ -157,7 +157,7 @@ impl Drop for Operation {
 }
 
 impl Operation {
-    /// Begins one; `None` where there is no daemon, or no card takes such operations.
+    /// Begins an operation; `None` where there is no daemon, or no card takes such operations.
     #[inline]
     pub(super) fn begin(queue: Queue) -> Option<Operation> {
         let client = CLIENT.get()?.as_ref()?;

@@ -80,7 +80,7 @@ impl Kind {
         HEAD + self.key() + self.size()
     }
 
-    /// Bytes of one that brings none.
+    /// Bytes of a request without a key.
     pub const fn again(self) -> usize {
         HEAD + self.size()
     }
@@ -170,9 +170,9 @@ impl Request {
 pub struct Asked<'a> {
     /// What is to be done.
     pub kind: Kind,
-    /// The place of its key: below [`PLACES`].
+    /// The place of the request's key: below [`PLACES`].
     pub place: usize,
-    /// The key, where it is brought.
+    /// The key, if the request brings it.
     pub key: Option<&'a [u8]>,
     /// The input.
     pub input: &'a [u8],

@@ -52,7 +52,7 @@ pub fn do_without_lanes() {
 }
 
 impl Key {
-    /// Makes one of the bytes of a request.
+    /// Makes a key of the bytes of a request.
     ///
     /// # Errors
     /// [`Error::InvalidKey`], [`Error::Unsupported`] where the numbers are not a key's, [`Error::Memory`].
@@ -73,14 +73,14 @@ impl Key {
             .ok_or(Error::InvalidKey("sizes"))
     }
 
-    /// What operations it is for.
+    /// The kind of operations that the key is for.
     pub fn kind(&self) -> Kind {
         self.0
     }
 }
 
-/// Does jobs of one kind, up to [`width`] of them: in lanes where so many pay, else one by one. Where it is `checked`, a result that the lanes got wrong
-/// is not given out but done again; else programs find out, which check each.
+/// Does jobs of one kind, up to [`width`] of them: in lanes where that pays, else one by one. With `checked`, a result that the lanes got wrong is
+/// not given out but done again; without, the programs find out, which check each result.
 pub fn batch(kind: Kind, jobs: &mut [Job], checked: bool) -> Batch {
     let private = |job: &Job| match (Private::new(&job.key.1, &job.block), checked) {
         (private, true) => private,

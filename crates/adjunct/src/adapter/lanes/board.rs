@@ -19,13 +19,13 @@ use std::time::Duration;
 
 /// Gates of a function: a thread takes the first that has a free slot, from [`first_gate`] on.
 const GATES: usize = 4;
-/// CPUs that are told apart; of more, some are taken for the same.
+/// Number of CPUs that are told apart; where there are more, some are taken for the same.
 const CPUS: usize = 127;
 
 /// See the module's words.
 #[repr(C, align(4096))]
 pub(super) struct Board {
-    /// Threads that lead, at whatever gate; and on which CPU they began to.
+    /// Threads that lead, at any gate; and (`leading_on`) the CPUs on which they began to.
     leading: AtomicU32,
     leading_on: [AtomicU8; CPUS],
     pub(super) present: Entries,
@@ -51,7 +51,7 @@ pub(super) struct Gate {
 #[repr(C, align(128))]
 struct Slot {
     state: AtomicU8,
-    /// What became of it: a [`Result`] without its job.
+    /// What became of the job: a [`Result`] without its job.
     result: AtomicU8,
     /// Time at which the job was done, in microseconds of [`clock::monotonic`].
     done_at: AtomicU32,
@@ -147,7 +147,7 @@ impl Result {
         Result::ALL.get(usize::from(number)).copied().unwrap_or(Result::Not)
     }
 
-    /// What did it; `None` where it is to be done again.
+    /// What did the job; `None` where it is to be done again.
     pub(super) fn outcome(self) -> Option<Outcome> {
         match self {
             Result::InLanes => Some(Outcome::Lanes),
@@ -185,7 +185,7 @@ fn wake_bit(slot: usize) -> u32 {
 }
 
 impl Board {
-    /// An empty one for this process; `None` where the system cannot empty it in children.
+    /// Maps an empty board for this process; `None` where the system cannot empty it in children.
     pub(super) fn map() -> Option<&'static Board> {
         let place = crate::fork::memory_wiped_in_children(size_of::<Board>())?;
         // SAFETY: memory of that length, aligned to a page and never unmapped; zeros are a board, of atomic words and bytes that only hold
@@ -277,7 +277,7 @@ impl Gate {
 /// What became of a thread that came to a gate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Ended {
-    /// Its job is done, and it is awake.
+    /// The job is done, and the thread is awake.
     Done,
     /// The wait ended because this is the thread of a forked child.
     Forked,

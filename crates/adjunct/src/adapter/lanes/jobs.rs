@@ -24,7 +24,7 @@ use std::time::Instant;
 const WAITS: u8 = 0;
 /// The job is in a batch.
 const TAKEN: u8 = 1;
-/// Its ticket was dropped: nobody does it any more.
+/// The ticket was dropped: nobody does the job any more.
 const DROPPED: u8 = 2;
 /// Done, with a [`Result`] from here on.
 const DONE: u8 = 3;
@@ -58,8 +58,8 @@ impl Drop for Waiting {
     }
 }
 
-/// Batches of one job after which the next operations of their kind are not put down, and how many those are. A loop that has one
-/// operation at a time pays for the way round it, and has nothing of it.
+/// Batches of one job in a row after which the next operations of their kind are done at once, and the number of those. A loop that has one operation
+/// at a time pays for the way round it, and has nothing of it.
 const LONELY: u8 = 4;
 const AT_ONCE: u8 = 128;
 

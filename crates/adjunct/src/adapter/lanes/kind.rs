@@ -32,7 +32,7 @@ pub trait Kind: 'static {
     /// The operation's input and output.
     type Job: Copy + Send + 'static;
 
-    /// Does one job for a thread that waits for it. Says what did it.
+    /// Does a job for a thread that waits for it; gives what did it.
     fn scalar(job: &mut Self::Job) -> Outcome;
 
     /// Does 1 to [`Kind::width`] jobs at once. Bit `i` of the result says that job `i` is right; of the others nothing is used. `None`

@@ -82,8 +82,8 @@ pub fn for_curves() -> bool {
     cpu::lanes()
 }
 
-/// Whether operations that come at the same time are done in lanes here, those of asynchronous jobs at least: this CPU has them,
-/// and nobody has switched them off.
+/// Whether operations that come at the same time are done in lanes here, those of asynchronous jobs at least: this CPU has lanes, and the
+/// configuration has not switched them off.
 pub fn on() -> bool {
     available() && !is(Accelerator::Off) && (BY_NAME.load(Relaxed) || !sandboxed())
 }
@@ -93,7 +93,7 @@ fn sandboxed() -> bool {
     sandbox::filtered() || sandbox::expected()
 }
 
-/// Whether those of plain threads are, too.
+/// Whether operations of plain threads are done in lanes, too.
 pub fn of_threads() -> bool {
     available() && is(Accelerator::Always)
 }
@@ -212,7 +212,7 @@ impl Alone {
         self.operation.is_some() || !available()
     }
 
-    /// Does it.
+    /// Does the operation, and counts it.
     #[inline]
     pub fn run<T>(self, operation: impl FnOnce() -> T) -> T {
         let done = match &self.operation {
@@ -278,8 +278,8 @@ pub fn enqueue<K: Kind>(job: K::Job) -> Option<Ticket<K>> {
     Ticket::new(job)
 }
 
-/// Does jobs of one kind in lanes where that takes less time than one after the other, as far as this process has measured both; `None` where
-/// it is not done. For a card, to which operations come as batches.
+/// Does jobs of one kind in lanes where that takes less time than one after the other, as far as this process has measured both; `None` where it is
+/// not done. For a card, to which operations come as batches.
 pub fn do_now<K: Kind>(jobs: &mut [K::Job]) -> Option<u8> {
     let work = Work::of::<K>();
     if !K::available() || !work.pays(jobs.len(), true) {

@@ -207,7 +207,7 @@ mod kernel {
         std::array::from_fn(|i| jobs.get(i).and_then(|job| Key::of_number(number(job))))
     }
 
-    /// Its scalar: nothing, which the kernels refuse, where there is none.
+    /// The key's scalar; empty where there is none, which the kernels refuse.
     fn scalar(key: &Option<Key>) -> &[u8] {
         key.as_ref().and_then(Key::scalar).unwrap_or(&[])
     }
@@ -375,7 +375,7 @@ pub fn generate(curve: Curve) -> Result<(Key, Outcome), Error> {
     }
 }
 
-/// The key that a job made.
+/// Makes the key of a job's result.
 fn finish(curve: Curve, job: &KeygenJob) -> Result<Key, Error> {
     if !job.done {
         return Err(Error::Failed("key generation"));

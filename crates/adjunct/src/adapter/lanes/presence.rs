@@ -26,7 +26,8 @@ const BETWEEN_SURVEYS: u32 = 400_000;
 const MOST_BETWEEN: u32 = 64;
 /// Operations in batches for one whose CPU time is measured.
 const ONE_IN: u16 = 16;
-/// Operations that could be in batches for a look at the thread's scheduling; as many a thread does alone that was late for the first time.
+/// Operations that could be in batches between two looks at the thread's scheduling; also the number that a thread does alone after it was late for
+/// the first time.
 const LOOK: u16 = 1024;
 
 /// The entries of all threads, in the board's memory: zeros are entries that nobody has.
@@ -41,7 +42,7 @@ pub(super) struct Entries {
 #[repr(C, align(64))]
 struct Presence {
     taken: AtomicBool,
-    /// The function it is in, plus 1; 0 in none.
+    /// The function that the thread is in, plus 1; 0: in none.
     inside: AtomicU8,
 }
 
@@ -57,7 +58,7 @@ struct Me {
     countdown: Cell<u16>,
     /// Operations in batches before one whose CPU time is measured.
     unmeasured: Cell<u16>,
-    /// Operations that could be in batches before the next look at how the thread is scheduled, and what the last one said.
+    /// Operations that could be in batches before the next look at how the thread is scheduled; and what the last look said.
     unseen: Cell<u16>,
     equal: Cell<bool>,
     /// Operations to do alone when the thread is late the next time.
@@ -126,7 +127,7 @@ impl Drop for Operation<'_> {
 }
 
 impl<'a> Operation<'a> {
-    /// Begins one, and says how; `None` in one already.
+    /// Begins an operation, and says how; `None` inside another one.
     #[inline]
     pub(super) fn begin(engine: &'a Engine, work: &'static Work) -> Option<(Operation<'a>, Way)> {
         ME.with(|me| {

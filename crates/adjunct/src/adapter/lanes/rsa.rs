@@ -60,7 +60,7 @@ impl Prepared {
         KEYS.insert(prepared).map(Some)
     }
 
-    /// What takes its operations.
+    /// The adapter that takes the key's operations.
     pub fn adapter(&self) -> Adapter {
         if available() { Adapter::Lanes } else { Adapter::Card }
     }
@@ -177,7 +177,7 @@ impl Private {
         self.done.then_some(&self.block[..size])
     }
 
-    /// Writes zeros over it.
+    /// Overwrites the request with zeros.
     pub fn wipe(&mut self) {
         own::wipe(self);
     }
@@ -321,7 +321,7 @@ mod lanes {
         }
     }
 
-    /// Does one to eight private operations: has `run` do those whose keys have a form, so many of an array that repeats the first. `None`
+    /// Does one to eight private operations: has `run` do those whose keys have a form, in an array whose free places repeat the first. `None`
     /// without the memory for it.
     fn private<K, S>(
         jobs: &mut [Private],

@@ -23,7 +23,7 @@ enum Iv {
     Set,
     /// The IV is in use by the cipher.
     Used,
-    /// Its message is over: it must not be used again.
+    /// The IV's message is over: it must not be used again.
     Over,
 }
 
@@ -192,7 +192,7 @@ impl Session {
         true
     }
 
-    /// Tells the cipher its IV.
+    /// Sets the cipher's IV.
     #[inline]
     fn start(&mut self) {
         self.gcm.set_iv(&self.iv[..self.iv_length()]);

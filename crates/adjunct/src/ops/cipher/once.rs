@@ -37,7 +37,7 @@ mod schedule {
 
 /// A block cipher by the functions its modes count as. Only the functions of this file do something with it.
 pub trait Cipher<const B: usize> {
-    /// Its key schedule.
+    /// The cipher's key schedule.
     type Key: Schedule<B>;
     /// ECB.
     const ECB: Function;

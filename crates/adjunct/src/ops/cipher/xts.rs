@@ -55,7 +55,7 @@ impl Xts {
         self.counted(io, |keys, io| keys.unit(iv, io))
     }
 
-    /// The tweak that [`Xts::part`] begins with. It counts nothing: it is a part of that.
+    /// Computes the tweak that [`Xts::part`] begins with. It counts nothing, being a part of that operation.
     #[inline]
     pub fn tweak(&self, iv: &Block) -> Block {
         assert!(self.has_key());

@@ -21,7 +21,7 @@ pub struct Key {
     agree: Tally,
 }
 
-/// Counts one operation by what ran it.
+/// Counts an operation by what ran it.
 fn count(tally: Tally, outcome: Outcome) {
     tally.ran(outcome).count(Direction::Encrypt, 0);
 }

@@ -35,7 +35,7 @@ pub enum Form {
 }
 
 impl Form {
-    /// The function that making a key for it is.
+    /// The function that the generation of a key for this form counts as.
     pub const fn function(self) -> Function {
         match self {
             Form::ModExpo => Function::RsaKeygenMe,

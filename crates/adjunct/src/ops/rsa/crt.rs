@@ -45,7 +45,7 @@ impl CrtKey {
         self.cpu.takes(number)
     }
 
-    /// Whether hardware serves it: instructions, or batches.
+    /// Whether hardware serves the key: instructions, or batches.
     pub fn in_hardware(&self) -> bool {
         self.tally.in_hardware()
     }

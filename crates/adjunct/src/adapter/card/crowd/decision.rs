@@ -17,9 +17,9 @@ use std::sync::atomic::Ordering::Relaxed;
 
 /// How much faster cards are to be before operations go there.
 pub(super) const GAIN: f32 = 1.1;
-/// Jobs that cards have done of late before their rate is believed.
+/// Jobs that cards have to do before their rate is believed.
 const FEW: u64 = 24;
-/// The part of one CPU's time that private operations of a kind take before cards are tried.
+/// Part of a CPU's time that private operations of a kind have to take before cards are tried.
 const NOTICEABLE: f32 = 0.2;
 /// Milliseconds of the shortest trial, and for which operations go on going to cards that were found to be faster.
 const SHORTEST_TRIAL: u64 = 10;

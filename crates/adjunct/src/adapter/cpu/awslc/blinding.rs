@@ -17,7 +17,7 @@ use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
 /// Operations that a random number serves, as in AWS-LC and OpenSSL.
 const USES: u32 = 32;
-/// Pairs that a key keeps: as many threads may use it at the same moment without making new ones.
+/// The most pairs that a key keeps: as many threads may use it at the same moment without making new ones.
 const KEPT: usize = 32;
 
 /// What a key's private operations are blinded by.
@@ -95,7 +95,7 @@ impl Blinding {
         Ok(done)
     }
 
-    /// A pair that nobody uses, and nobody else will until it is given back.
+    /// Takes a pair that nobody uses, and nobody else will until it is given back.
     fn take(&self) -> Option<Box<Pair>> {
         let here = generation();
         for place in &self.pairs {

@@ -13,7 +13,7 @@ use adjunct_kernels::{opaque_debug, short, wipe};
 pub struct Start {
     /// The initial counter block.
     pub first: Block,
-    /// The next one.
+    /// The next counter block.
     pub next: Block,
     /// The hash key.
     pub subkey: Block,
@@ -47,7 +47,7 @@ pub fn start(key: &[u8], iv: &[u8]) -> Result<Start, Error> {
     Ok(start)
 }
 
-/// The counter block that an initialization vector of 12 bytes and a number below 256 are: put together before it is written.
+/// The counter block of an initialization vector of 12 bytes and a number below 256, put together before it is written.
 #[inline]
 fn numbered(iv: &[u8; 12], number: u8) -> Block {
     (u128::from(number) << 120 | short::number(iv)).to_le_bytes()

@@ -37,7 +37,7 @@ impl BlockCipher {
         }
     }
 
-    /// The function that a CMAC with it counts as, and the bits of the key that it counts by.
+    /// The function that a CMAC with this cipher counts as, and the bits of the key that it counts by.
     #[inline]
     pub const fn cmac(self) -> (Function, usize) {
         match self {
@@ -141,7 +141,7 @@ impl Cmac {
         Ok(cmac)
     }
 
-    /// Keys it in place, ready for a first message.
+    /// Keys the CMAC in place, ready for a first message.
     ///
     /// # Errors
     /// As for [`Cmac::new`].
@@ -265,7 +265,7 @@ impl Cmac {
 }
 
 impl Key {
-    /// Sets it, in place; it has the cipher's length.
+    /// Sets the key, in place; it has the cipher's length.
     fn set(&mut self, cipher: BlockCipher, key: &[u8]) -> Result<(), Error> {
         self.cipher = cipher;
         match cipher {
@@ -309,7 +309,7 @@ impl Key {
         }
     }
 
-    /// Passes one block through it, given as a number whose lowest byte is the first.
+    /// Passes a block through the cipher, given as a number whose lowest byte is the first.
     #[inline]
     fn encrypt_one(&self, chain: &mut [u8; 16], block: u128) {
         match &self.schedule {

@@ -241,7 +241,7 @@ impl Key {
         self.0.group
     }
 
-    /// The curve where it is one that has instructions or lanes.
+    /// The curve, if it has instructions or lanes.
     pub fn curve(&self) -> Option<Curve> {
         self.0.group.curve()
     }

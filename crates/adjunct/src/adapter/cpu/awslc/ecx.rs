@@ -133,7 +133,7 @@ pub fn ed25519_sign(seed: &[u8; KEY], public: &[u8; KEY], message: &[u8]) -> (Op
     ((done == 1).then_some(signature), Outcome::Library)
 }
 
-/// Whether `signature` is one of `message` by `public`.
+/// Whether `signature` is `public`'s of `message`.
 pub fn ed25519_verify(public: &[u8; KEY], message: &[u8], signature: &[u8; SIGNATURE]) -> (bool, Outcome) {
     if let Some(Ok(good)) = cpacf::here().map(|cpacf| cpacf.eddsa_verify(Edwards::Ed25519, public, message, signature))
     {
@@ -173,7 +173,7 @@ pub fn ed25519_sign_form(
     (done == 1).then_some(signature)
 }
 
-/// Whether `signature` is one of `message` in a form by `public`.
+/// Whether `signature` is `public`'s of `message` in a form.
 pub fn ed25519_verify_form(
     form: Ed25519Form<'_>,
     public: &[u8; KEY],

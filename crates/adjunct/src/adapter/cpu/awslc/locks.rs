@@ -21,7 +21,7 @@ pub struct Lock {
 }
 
 const WRITER: u32 = 1 << 31;
-/// Somebody sleeps until it is open.
+/// Bit that says that a thread sleeps until the lock is open.
 const WAITERS: u32 = 1 << 30;
 /// Looks at a taken lock before its thread sleeps: most are held for some hundred instructions.
 const LOOKS: u32 = 100;
@@ -31,12 +31,12 @@ const fn pack(generation: u32, state: u32) -> u64 {
 }
 
 impl Lock {
-    /// An open one.
+    /// Makes an open lock.
     pub(super) const fn new() -> Lock {
         Lock { word: AtomicU64::new(0) }
     }
 
-    /// Takes it, to read or, alone, to write.
+    /// Takes the lock, to read or, alone, to write.
     pub fn lock(&self, write: bool) {
         let generation = generation();
         let mut looks = 0;
@@ -63,7 +63,7 @@ impl Lock {
         }
     }
 
-    /// Gives it back.
+    /// Releases the lock.
     pub fn unlock(&self) {
         let generation = generation();
         let mut word = self.word.load(Relaxed);
@@ -108,8 +108,8 @@ impl Lock {
     }
 }
 
-/// Runs `initialise` where it has not been run with this word. The C library's own wakes waiters by a system call each time it has
-/// run something, though nobody waits. A child goes on where its parent's other thread was: from the start.
+/// Runs `initialise` unless it has been run with this word. The C library's own function wakes waiters by a system call each time it has run
+/// something, though nobody waits. A child of fork begins again where another thread of its parent was in the middle.
 fn once(word: &AtomicU32, initialise: impl FnOnce()) {
     const DONE: u32 = 2;
     // Odd, so neither 0 nor DONE.

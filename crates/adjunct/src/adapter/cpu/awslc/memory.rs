@@ -181,7 +181,7 @@ mod replaced {
         unsafe { super::size(given) }
     }
 
-    /// Always moves, so that nothing is left behind unwiped.
+    /// Moves the memory in any case, so that nothing is left behind unwiped.
     #[unsafe(no_mangle)]
     unsafe extern "C" fn OPENSSL_memory_realloc(given: *mut u8, size: usize) -> *mut u8 {
         let moved = super::allocate(size);

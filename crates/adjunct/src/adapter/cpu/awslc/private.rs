@@ -247,7 +247,7 @@ lattices! {
 functions! {
     /// Bytes of the operating system; 0 where it has none yet, after a start of the machine. Ends the process where it refuses them.
     fn CRYPTO_sysrand_if_available(out: *mut u8, length: usize) -> c_int;
-    /// 0 where it cannot be known.
+    /// Gives the generation of the virtual machine; 0 where it cannot be known.
     fn CRYPTO_get_ube_generation_number(number: *mut u64) -> c_int;
 }
 

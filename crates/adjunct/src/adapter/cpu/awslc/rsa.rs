@@ -116,7 +116,7 @@ impl Drop for Key {
 /// How a private operation was done.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Ran {
-    /// What ran it.
+    /// What ran the operation.
     pub outcome: Outcome,
     /// The CRT values turned out not to belong to the key: it works by its private exponent only.
     pub wrong_crt: bool,
@@ -132,8 +132,8 @@ unsafe extern "C" fn progress(potential: c_int, iteration: c_int, callback: *mut
 }
 
 impl Key {
-    /// A key from its numbers. Cheap: no primality test. Checked is what later operations rely on: sizes, oddness,
-    /// `n = pq` and reduced CRT values; what is wrong beyond that shows when each result is checked against `e`.
+    /// Makes a key of its numbers. Cheap: no primality test. Checked is what later operations rely on: sizes, oddness, `n = pq` and reduced CRT
+    /// values; what is wrong beyond that shows when each result is checked against `e`.
     ///
     /// # Errors
     /// [`Error::Unsupported`] for keys that OpenSSL may take but AWS-LC does not: modulus even, below 512 or above 16384
@@ -306,7 +306,7 @@ impl Key {
         }
     }
 
-    /// Makes it a private key. Has private operations blinded here and not by AWS-LC, which then checks them against `e` all the same.
+    /// Makes the key a private one. Has private operations blinded here and not by AWS-LC, which then checks them against `e` all the same.
     fn for_private(&mut self) -> Result<(), Error> {
         self.private = true;
         self.blinding = Some(Shared::new(Blinding::new())?);
@@ -376,7 +376,7 @@ impl Key {
         if number.is_null() { 0 } else { unsafe { sys::BN_num_bits(number) as usize } }
     }
 
-    /// Writes a number that is there and not longer than `out`.
+    /// Writes a number that exists and is not longer than `out`.
     fn write(&self, part: Part, out: &mut [u8]) {
         // SAFETY: a live number; the pointer and length describe the slice.
         unsafe { sys::BN_bn2bin_padded(out.as_mut_ptr(), out.len(), self.part(part)) };

@@ -25,7 +25,7 @@ static TABLE: Key = Key::new(ended);
 /// What ends each value: the same for every thread, null until a thread has one.
 static DESTRUCTORS: [AtomicPtr<c_void>; VALUES] = [const { AtomicPtr::new(null_mut()) }; VALUES];
 
-/// The thread that had this table ends.
+/// Frees the table of a thread that ends.
 unsafe extern "C" fn ended(table: *mut c_void) {
     // SAFETY: a table that `set` has made, of a thread that has no other use for it. A value was stored after its destructor.
     unsafe {
@@ -46,7 +46,7 @@ fn get(index: usize) -> *mut c_void {
     table.and_then(|table| table.get(index).copied()).unwrap_or(null_mut())
 }
 
-/// Sets it; false where there is no memory for it, or no such value.
+/// Sets a value; false where there is no memory for it, or no such value.
 fn set(index: usize, value: *mut c_void, destructor: Destructor) -> bool {
     let Some(kept) = DESTRUCTORS.get(index) else { return false };
     let mut table = TABLE.get().cast::<Table>();

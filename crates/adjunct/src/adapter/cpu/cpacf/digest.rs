@@ -26,7 +26,7 @@ pub(crate) struct State<'a> {
     pub(crate) chain: &'a mut [u8],
     /// Room for a block, which begins with what has come of one.
     pub(crate) block: &'a mut [u8],
-    /// How many bytes that is.
+    /// Number of those bytes.
     pub(crate) used: usize,
 }
 

@@ -22,12 +22,12 @@ impl InitState {
         self.epoch.load(Acquire) % 2 == 1
     }
 
-    /// Initializes it; `false` where it is so already, or another thread was first.
+    /// Initializes the module; `false` where it is initialized already, or another thread was first.
     pub fn initialize(&self) -> bool {
         self.change(0)
     }
 
-    /// Ends it; `false` where it is not initialized, or another thread was first.
+    /// Finalizes the module; `false` where it is not initialized, or another thread was first.
     pub fn finalize(&self) -> bool {
         self.change(1)
     }

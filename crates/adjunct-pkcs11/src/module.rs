@@ -18,7 +18,7 @@ use std::sync::atomic::{AtomicBool, AtomicPtr, fence};
 /// What C_Initialize has made. It stays in memory for good: calls of other threads may be inside when C_Finalize comes.
 #[derive(Debug)]
 pub struct Module {
-    /// The process it is for, along a line of forks.
+    /// Number of the process that the module is for, along a line of forks.
     process: u32,
     pub state: InitState,
     slots: Slots,
@@ -39,7 +39,7 @@ fn current() -> Option<&'static Module> {
 #[derive(Debug)]
 struct Slots {
     all: Vec<Slot>,
-    /// Whether their order is the configuration's; else it goes by what tokens hold ([`crate::slot::Standing`]).
+    /// Whether the order of the slots is the configuration's; else it goes by what tokens hold ([`crate::slot::Standing`]).
     in_order: bool,
 }
 
@@ -96,7 +96,7 @@ fn tell_of_stores() {
 }
 
 impl Module {
-    /// The module, where it is initialized. `inherited`: a child of fork goes on with its parent's.
+    /// The module, if it is initialized. `inherited`: a child of fork goes on with its parent's.
     ///
     /// # Errors
     /// `CKR_CRYPTOKI_NOT_INITIALIZED`.
@@ -107,7 +107,7 @@ impl Module {
         module.ok_or(Rv(CKR_CRYPTOKI_NOT_INITIALIZED))
     }
 
-    /// Initializes it for this process.
+    /// Initializes the module for this process.
     ///
     /// # Errors
     /// `CKR_CRYPTOKI_ALREADY_INITIALIZED`.
@@ -139,7 +139,7 @@ impl Module {
         Ok(())
     }
 
-    /// Ends it: sessions close, and calls of other threads that come later fail. Those that are inside end as they would.
+    /// Finalizes the module: sessions close, and later calls of other threads fail. Calls under way end as they would.
     ///
     /// # Errors
     /// `CKR_CRYPTOKI_NOT_INITIALIZED` where another thread was first.

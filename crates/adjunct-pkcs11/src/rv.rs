@@ -15,7 +15,7 @@ pub const fn fail<T>(rv: CK_RV) -> Result<T> {
     Err(Rv(rv))
 }
 
-/// `Ok` where it holds, else `Err` with that return value.
+/// `Ok` if `holds`, else `Err` with the return value.
 pub const fn ensure(holds: bool, rv: CK_RV) -> Result {
     if holds { Ok(()) } else { Err(Rv(rv)) }
 }

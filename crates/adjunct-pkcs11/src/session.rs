@@ -30,7 +30,7 @@ static SESSIONS: Slab<Session> = Slab::new();
 /// A session.
 #[derive(Debug)]
 pub struct Session {
-    /// [`InitState::number`] of its module.
+    /// [`InitState::number`] of the session's module.
     module: usize,
     slot: &'static Slot,
     read_write: bool,
@@ -38,12 +38,12 @@ pub struct Session {
     gives_way: bool,
     /// Index of the counter where the token counts the session.
     shard: usize,
-    /// Its handle, from before anybody else has it.
+    /// Handle of the session, set before any other thread knows it.
     handle: AtomicU64,
     /// Whether objects may end with it.
     owns: AtomicBool,
     active: Lock<Active>,
-    /// Whether a thread that has `active` works on an operation that it has taken out: the rest is whole.
+    /// Whether a thread that has `active` works on an operation that it has taken out: the other operations are whole then.
     apart: AtomicBool,
 }
 
@@ -92,7 +92,7 @@ pub struct Active {
     at_once: AtOnce,
     /// Operations that wait for another message.
     pub ended: AllEnded,
-    /// Keys that it uses again and again.
+    /// Keys that the session uses again and again.
     kept: [Used; KEPT],
     /// Index of the place that is used next for another key.
     next: usize,
@@ -126,7 +126,7 @@ pub struct Opening {
     pub gives_way: bool,
 }
 
-/// Opens a session; its handle.
+/// Opens a session, and gives its handle.
 ///
 /// # Errors
 /// `CKR_HOST_MEMORY`; `CKR_CRYPTOKI_NOT_INITIALIZED` where another thread ended the module meanwhile.
@@ -260,7 +260,7 @@ impl Session {
         self.read_write
     }
 
-    /// Notes that objects end with it.
+    /// Notes that objects end with the session.
     pub fn will_own(&self) {
         self.owns.store(true, Release);
     }
@@ -277,8 +277,8 @@ impl Session {
         }
     }
 
-    /// A key that was used before, or that `find` gives, unless the session is `busy`. One that is used again and again is kept, so that
-    /// its threads write to nothing that they share.
+    /// Finds a key that was used before, or has `find` give it, unless the session is `busy`. A key that is used again and again is kept, so that the
+    /// session's threads write to nothing that they share with others.
     ///
     /// # Errors
     /// `CKR_OPERATION_ACTIVE`, and those of `find`.

@@ -16,7 +16,7 @@ pub const GIVING_WAY: CK_SLOT_ID = 0x1_0001;
 pub enum Standing {
     /// The token has objects.
     Filled = 0,
-    /// Its user has a PIN, and may make objects.
+    /// The token's user has a PIN, and may make objects.
     Empty = 1,
     /// The accelerator, which keeps no objects.
     Accelerator = 2,

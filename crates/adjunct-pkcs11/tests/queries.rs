@@ -205,7 +205,7 @@ fn tags_of_empty_messages_are_checked() {
     assert_ne!(tag, [0; 16]);
 }
 
-/// A program that asks once, for all of a message, has room for all that comes.
+/// A program that asks for the length once, for all of a message, has room for all that comes.
 #[test]
 fn one_question_is_enough_for_a_message_that_is_kept() {
     let session = Session::open();

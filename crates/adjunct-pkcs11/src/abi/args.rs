@@ -84,7 +84,7 @@ unsafe fn template_within(pointer: *const CK_ATTRIBUTE, count: CK_ULONG, depth: 
 #[derive(Debug)]
 pub struct Out<'a> {
     buffer: *mut u8,
-    /// Bytes that the caller has there.
+    /// Bytes of the caller's buffer.
     given: CK_ULONG,
     length: &'a mut CK_ULONG,
 }
@@ -148,7 +148,7 @@ impl<'a> Out<'a> {
         !self.buffer.is_null() && out < data_at + data.len() && data_at < out + length
     }
 
-    /// Writes a result that is there already.
+    /// Writes a result that is computed already.
     ///
     /// # Errors
     /// As [`Out::room`].

@@ -175,7 +175,7 @@ calls! {
     }
 }
 
-/// Writes a key that leaves, or how long it is.
+/// Writes a wrapped key, or its length.
 fn wrap(session: &Session, leaving: Leaving, mut out: Out<'_>) -> Result {
     if let Room::Here(room) = out.room(leaving.length())? {
         let length = leaving.wrap(session, room)?;

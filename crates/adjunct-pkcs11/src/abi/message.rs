@@ -163,7 +163,7 @@ unsafe fn next(
     })
 }
 
-/// Messages that are signed have no parameter of their own.
+/// Refuses a parameter of a message that is signed: it has none of its own.
 fn no_parameter(given: Given) -> Result {
     ensure(given.0.is_null() || given.1 == 0, CKR_MECHANISM_PARAM_INVALID)
 }

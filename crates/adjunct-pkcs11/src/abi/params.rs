@@ -41,7 +41,7 @@ pub unsafe fn read<T: Copy>(mechanism: &CK_MECHANISM) -> Result<T> {
     Ok(unsafe { mechanism.pParameter.cast::<T>().read_unaligned() })
 }
 
-/// Bytes that a structure points to.
+/// The bytes that a structure points to.
 pub(super) unsafe fn bytes<'a>(pointer: *const u8, length: CK_ULONG) -> Result<&'a [u8]> {
     // SAFETY: the caller of `mechanism` or `derive` guarantees that what a structure points to has the length that the structure states.
     unsafe { slice(pointer, length) }.map_err(|_| INVALID)

@@ -18,7 +18,7 @@ pub fn on() -> bool {
     ON.load(Relaxed)
 }
 
-/// Opens the file that the environment names, once; not in a program that runs with another's rights.
+/// Opens the file that the environment names, once; not in a program that runs with another user's rights.
 pub fn start() {
     FILE.get_or_init(|| {
         let path = adjunct::environment::secure_env("ADJUNCT_PKCS11_TRACE")?;
@@ -36,9 +36,9 @@ pub fn start() {
     });
 }
 
-/// An argument, as it is shown.
+/// An argument in the trace.
 pub trait Shown {
-    /// Writes it.
+    /// Writes the argument.
     fn show(&self, out: &mut String);
 }
 

@@ -18,7 +18,7 @@ use cryptoki_sys::*;
 use zeroize::Zeroizing;
 
 pub const TAG: usize = 16;
-/// No message that is kept as a whole is longer.
+/// The longest message that is kept as a whole.
 const LONGEST: usize = 1 << 36;
 
 /// The ciphers.
@@ -56,7 +56,7 @@ impl Kind {
         ensure(fits, CKR_MECHANISM_PARAM_INVALID)
     }
 
-    /// Checks the length that was said of a message, perhaps with its tag: of CCM it stands in the bytes that the nonce leaves of 15 (RFC 3610,
+    /// Checks the length that was announced of a message, perhaps with its tag: CCM writes it into the bytes that the nonce leaves of 15 (RFC 3610,
     /// 2.1).
     ///
     /// # Errors
@@ -208,7 +208,7 @@ struct Short {
 impl Short {
     const NONE: Short = Short { here: [0; 16], length: 0, long: None };
 
-    /// Takes these, where there are none yet.
+    /// Sets the bytes, if there are none yet.
     ///
     /// # Errors
     /// `CKR_HOST_MEMORY`.
@@ -220,7 +220,7 @@ impl Short {
         Ok(())
     }
 
-    /// Takes these, where there are none yet, unless they would need memory of their own.
+    /// Sets the bytes, if there are none yet and they need no memory of their own; whether it did.
     #[inline]
     fn fits(&mut self, bytes: &[u8]) -> bool {
         self.length = bytes.len();

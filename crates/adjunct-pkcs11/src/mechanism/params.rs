@@ -3,11 +3,11 @@
 use super::derive::tls::Prf;
 use super::hash::Hash;
 
-/// Parameters, by what they are.
+/// Parameters of a mechanism, by their form.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Params<'a> {
     None,
-    /// Bytes as they are: an IV, a nonce, a label.
+    /// Plain bytes: an IV, a nonce, a label.
     Bytes(&'a [u8]),
     /// CK_MAC_GENERAL_PARAMS: the length of a MAC.
     Number(u64),

@@ -49,7 +49,7 @@ impl Scheme {
     }
 }
 
-/// A message that is encrypted or decrypted: RSA takes it whole, at the end.
+/// A message that is encrypted or decrypted by RSA: it is kept until its end.
 struct Rsa {
     key: Arc<Key>,
     scheme: Scheme,

@@ -31,7 +31,7 @@ enum Scheme {
 
 /// What data come in as.
 enum Data {
-    /// Hashed as they come.
+    /// Data that is hashed as it comes.
     Hashed(Box<Digest>),
     /// The message itself, up to `most` bytes.
     Plain { data: Vec<u8>, most: usize },

@@ -164,7 +164,7 @@ struct Counting {
     mode: Prepared<Counted<aes::Ctr>>,
     encrypt: bool,
     place: Place,
-    /// The bits that count.
+    /// The bits of the block that belong to the counter.
     mask: u128,
     /// How many blocks can still be counted.
     left: u128,

@@ -18,7 +18,7 @@ const CIPHERS: CK_FLAGS = CKF_ENCRYPT | CKF_DECRYPT;
 const WRAPS: CK_FLAGS = CKF_WRAP | CKF_UNWRAP;
 /// Calls of many messages with one key.
 const MESSAGES: CK_FLAGS = CKF_MESSAGE_ENCRYPT | CKF_MESSAGE_DECRYPT | CKF_MULTI_MESSAGE;
-/// Signatures that give back what they sign.
+/// Flags of signatures that give back what they sign.
 const RECOVERS: CK_FLAGS = CKF_SIGN_RECOVER | CKF_VERIFY_RECOVER;
 const CURVES: CK_FLAGS = CKF_EC_F_P | CKF_EC_OID | CKF_EC_CURVENAME | CKF_EC_UNCOMPRESS;
 

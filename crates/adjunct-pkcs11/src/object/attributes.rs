@@ -261,7 +261,7 @@ impl Attributes {
         self.short.get(kind).or_else(|| self.find(kind).ok().map(|at| &self.others[at].1))
     }
 
-    /// Whether there is one.
+    /// Whether there is an attribute of this type.
     pub fn has(&self, kind: CK_ATTRIBUTE_TYPE) -> bool {
         self.get(kind).is_some()
     }

@@ -17,7 +17,7 @@ pub enum Origin {
     Created,
     /// Made by a mechanism that makes keys.
     Generated(CK_MECHANISM_TYPE),
-    /// C_UnwrapKey, C_DecapsulateKey: it was somewhere else before.
+    /// C_UnwrapKey, C_DecapsulateKey: the key was outside the token before.
     Unwrapped,
     /// C_DeriveKey, from keys that have always been sensitive, and never extractable.
     Derived { always_sensitive: bool, never_extractable: bool },
@@ -198,7 +198,7 @@ pub fn profile(profile: CK_PROFILE_ID) -> Result<Object> {
     Ok(Object::new(attributes))
 }
 
-/// Sets an identifier that no other object has.
+/// Sets a unique identifier.
 ///
 /// # Errors
 /// `CKR_HOST_MEMORY`.

@@ -16,7 +16,7 @@ const INDEXED: [CK_ATTRIBUTE_TYPE; 4] = [CKA_UNIQUE_ID, CKA_ID, CKA_LABEL, CKA_C
 /// Searches that look through all objects before the objects are indexed: to index one takes as long as to look at it some ten times.
 const SCANS: usize = 4;
 
-/// Lists that are longer are not told apart by their lengths.
+/// Length from which lists are not told apart by their lengths.
 const LONG: usize = 64;
 
 /// A list of the index.
@@ -50,7 +50,7 @@ impl Handles {
         self.live += 1;
     }
 
-    /// Notes that one has gone, which `is_there` says of all that have.
+    /// Notes that a handle's object has gone. `is_there` says of any handle whether its object exists.
     fn remove(&mut self, is_there: impl Fn(Handle) -> bool) {
         self.live = self.live.saturating_sub(1);
         if self.live == 0 || self.all.len() > 2 * self.live + 64 {
@@ -73,7 +73,7 @@ impl Handles {
 #[derive(Debug, Default)]
 pub struct Index {
     fresh: Handles,
-    /// Searches that have looked through all of them.
+    /// Searches that have looked through all objects.
     scans: usize,
     all: BTreeSet<Handle>,
     by_value: BTreeSet<(u64, Handle)>,
@@ -96,7 +96,7 @@ impl Index {
         }
     }
 
-    /// Takes away one that was noted, and if it is `indexed`, from there. `is_there` says of a handle whether it names an object.
+    /// Removes a handle from those that are noted and, if it is `indexed`, from the index. `is_there` says of a handle whether it names an object.
     pub fn remove(
         &mut self,
         handle: Handle,
@@ -172,7 +172,7 @@ impl Index {
         }
     }
 
-    /// A short list that has all objects with these attributes; `None` where one of them is nobody's. `find` is that of [`Index::settle`].
+    /// A short list that has all objects with these attributes; `None` where no object has one of them. `find` is that of [`Index::settle`].
     pub fn shortest(
         &mut self,
         template: &Attributes,

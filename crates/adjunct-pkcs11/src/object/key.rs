@@ -118,7 +118,7 @@ impl Curve {
         other.map(|(curve, ..)| *curve).or_else(|| group().map(|(group, ..)| Curve::Group(*group)))
     }
 
-    /// Its object identifier.
+    /// Object identifier of the curve.
     pub fn oid(self) -> ObjectIdentifier {
         if let Some((_, oid, _)) = OTHERS.iter().find(|(curve, ..)| *curve == self) {
             return *oid;
@@ -133,7 +133,7 @@ impl Curve {
         [&[0x06, oid.as_bytes().len() as u8], oid.as_bytes()].concat()
     }
 
-    /// The type of its keys.
+    /// Key type of the curve.
     pub const fn key_type(self) -> CK_KEY_TYPE {
         match self {
             Curve::Group(_) => CKK_EC,

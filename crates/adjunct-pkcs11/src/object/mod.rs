@@ -40,11 +40,11 @@ pub struct Object {
     key: WriteOnce<Arc<Key>>,
     /// A secret key as mechanisms take it.
     forms: Forms,
-    /// Its strength, once it has been asked for.
+    /// Strength of the key, once it has been asked for.
     strength: WriteOnce<Strength>,
     /// The handles of sessions that keep it, once one does; 0 nobody's.
     keepers: WriteOnce<Box<[AtomicU64; KEEPERS]>>,
-    /// Whether others keep it, too.
+    /// Whether more sessions than [`KEEPERS`] keep it.
     many: AtomicBool,
 }
 
@@ -94,12 +94,12 @@ impl Object {
         self.facts.has(CKA_TOKEN)
     }
 
-    /// Whether its user gives the PIN before each use.
+    /// Whether the user gives the PIN before each use of the key.
     pub fn wants_the_pin(&self) -> bool {
         self.facts.has(CKA_ALWAYS_AUTHENTICATE)
     }
 
-    /// Notes that a session keeps it.
+    /// Notes that a session keeps the object.
     pub fn will_keep(&self, session: Handle) {
         let own = session.get();
         // Where there is no memory, and where another thread makes the places at this moment, it is one of many.
@@ -127,7 +127,7 @@ impl Object {
         Keepers::Some(places.iter().map(|place| place.load(SeqCst)).filter(|one| *one != 0).map(Handle::from).collect())
     }
 
-    /// The key in its place, made at its first use: as [`Object::key`], without another owner.
+    /// The key in its place, made at its first use: [`Object::key`] without another owner.
     ///
     /// # Errors
     /// Those of [`Object::key`].
@@ -166,7 +166,7 @@ impl Object {
         self.attributes.bytes(CKA_VALUE).ok_or(crate::rv::Rv(CKR_KEY_TYPE_INCONSISTENT))
     }
 
-    /// Checks that the key may be used so, by this mechanism.
+    /// Checks that the key may be used for `usage` by this mechanism.
     ///
     /// # Errors
     /// `CKR_KEY_FUNCTION_NOT_PERMITTED`, `CKR_MECHANISM_INVALID`.

@@ -35,13 +35,13 @@ pub trait Form: Sized {
     /// What tells forms of one type apart: the direction, the hash.
     type Of: Copy;
 
-    /// Makes it of the key.
+    /// Makes the form of a key.
     ///
     /// # Errors
     /// `CKR_KEY_TYPE_INCONSISTENT`, `CKR_KEY_SIZE_RANGE`, `CKR_HOST_MEMORY`.
     fn make(key: &Object, of: Self::Of) -> Result<Box<Self>>;
 
-    /// Puts it beside others.
+    /// Converts the form into what is kept beside the object.
     fn any(self: Box<Self>, of: Self::Of) -> Any;
 
     /// What [`Form::any`] has put there.
@@ -137,7 +137,7 @@ forms! {
     Des3Cbc(Counted<des::Cbc>) of bool, same by |one, other| one == other, |key, encrypt| mode(&*des3(key)?, encrypt);
 }
 
-/// A mode with its key, which is set where it stays: whatever is moved leaves a copy behind.
+/// Makes a mode and sets its key where it stays: a value that is moved leaves a copy of the key behind.
 fn mode<M: Mode>(key: &[u8], encrypt: bool) -> Result<Box<Counted<M>>> {
     let mut made = boxed(Counted::<M>::default())?;
     made.set_key(key, encrypt).map_err(key_size)?;

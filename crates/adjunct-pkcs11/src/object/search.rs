@@ -6,14 +6,14 @@ use super::table::{List, Table};
 use crate::handle::Handle;
 use cryptoki_sys::CKA_CHECK_VALUE;
 
-/// A search that has come so far. It holds no object: what is destroyed meanwhile is not found any more, and what is made or changed
-/// meanwhile may be found or not.
+/// A search that is under way. It holds no object: what is destroyed meanwhile is not found any more, and what is made or changed meanwhile may be
+/// found or not.
 #[derive(Debug)]
 pub struct Search {
     template: Attributes,
     /// What is still to be looked through; `None` at the end.
     list: Option<List>,
-    /// The last that was looked at.
+    /// Handle of the last object that was looked at.
     last: Option<Handle>,
 }
 
@@ -56,7 +56,7 @@ impl Search {
     }
 }
 
-/// All objects with these attributes; those that are private only where `private`.
+/// Finds all objects with these attributes; private ones only where `private`.
 pub fn all(table: &Table, template: &Attributes, private: bool) -> Vec<Handle> {
     Search::new(table, template.clone()).next(table, private, usize::MAX)
 }

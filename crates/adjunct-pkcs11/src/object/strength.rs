@@ -5,7 +5,7 @@ use super::key::Curve;
 use adjunct::counters::Strength;
 use cryptoki_sys::*;
 
-/// The first of these that `size` reaches.
+/// The first strength whose least size `size` reaches.
 fn reached(size: usize, least: [usize; 4]) -> Strength {
     let [least112, least128, least192, least256] = least;
     match size {

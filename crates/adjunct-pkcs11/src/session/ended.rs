@@ -21,7 +21,7 @@ pub struct AllEnded {
 }
 
 impl AllEnded {
-    /// Takes away those with a key that the session keeps no more.
+    /// Drops ended operations with a key that the session no longer keeps.
     pub fn forget(&mut self, key: &Object) {
         fn forget<O: ?Sized>(place: &mut Option<Run<O>>, gone: usize) {
             let of_it = |run: &Run<O>| matches!(run.follows, Follows::While { key, .. } if key == gone);

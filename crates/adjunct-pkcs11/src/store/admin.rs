@@ -58,7 +58,7 @@ pub struct User {
     pub has_pin: bool,
     /// The PIN is sealed by a TPM.
     pub sealed: bool,
-    /// Tries that are left; `None` where that cannot be read.
+    /// Tries of the PIN that are left; `None` where that cannot be read.
     pub tries_left: Option<u8>,
 }
 
@@ -67,7 +67,7 @@ pub struct User {
 pub struct Examined {
     /// Whether there is a file.
     pub exists: bool,
-    /// Its bytes.
+    /// Bytes of the file.
     pub bytes: u64,
     /// What is wrong with it, in a line.
     pub trouble: Option<String>,
@@ -75,7 +75,8 @@ pub struct Examined {
     pub damaged: bool,
     /// Whether the file was written by a newer version.
     pub newer: bool,
-    /// Its frames fit together, as far as that shows without a PIN: each says which it follows. One of an older version does not say.
+    /// Whether the file's frames fit together, as far as that shows without a PIN: each says which one it follows. A frame of an older version does
+    /// not say that.
     pub checked: bool,
     /// Whether the file is of an older version of the format, and PINs that were changed or objects that were destroyed can still be read in it.
     pub leftovers: bool,
@@ -83,9 +84,9 @@ pub struct Examined {
     pub foreign: Option<String>,
     /// An older copy was put in its place: what is said of that, in a line.
     pub older: Option<String>,
-    /// Others could change it, or its directory; nobody uses it then.
+    /// Whether other users could change the file or its directory; the module does not use it then.
     pub unsafe_rights: bool,
-    /// Its label, and its serial number.
+    /// Label of the token.
     pub label: Option<String>,
     /// The token's serial number.
     pub serial: Option<String>,
@@ -97,9 +98,9 @@ pub struct Examined {
     pub writable: bool,
     /// Every user could read it.
     pub readable_by_others: bool,
-    /// Its group could read it: a server's workers, where the owner has let them.
+    /// Whether the file's group could read it: a server's workers, where the owner has let them.
     pub readable_by_group: bool,
-    /// Somebody writes to it just now: the process, where that can be found out.
+    /// The process that writes to the file just now, where that can be found out; the outer `None`: nobody writes.
     pub writer: Option<Option<u32>>,
 }
 
@@ -165,7 +166,7 @@ pub fn examine(token: &Configured) -> Examined {
     seen
 }
 
-/// The TPM that a token's PINs are or would be sealed by: where it is, and what is wrong with it, for one that has not sealed them too.
+/// The TPM that seals a token's PINs, or would: its path, and what is wrong with it, also for a TPM other than the one that sealed them.
 pub fn tpm(token: &Configured) -> (PathBuf, Option<String>) {
     let tpm = Tpm::new(token.tpm.clone());
     let sealed_by = place(token).read_whole().ok().flatten().and_then(|whole| {
@@ -192,7 +193,7 @@ pub struct New<'a> {
     pub label: &'a [u8; 32],
     /// Whether the TPM seals both PINs, also where the configuration names none.
     pub seal: bool,
-    /// A token that is there goes, with all its objects.
+    /// Whether an existing token goes, with all its objects.
     pub replace: bool,
 }
 
@@ -277,9 +278,9 @@ pub enum Repaired {
     Whole(Contents),
     /// The file was made anew.
     Anew {
-        /// Objects that are there.
+        /// Objects that were kept.
         kept: usize,
-        /// Objects that can be seen to have been there, and not be read.
+        /// Objects that can be seen to have been there, and cannot be read.
         lost: usize,
         /// The user's PIN is lost.
         without_user: bool,
@@ -397,7 +398,7 @@ fn sum(bytes: &[u8]) -> [u8; SUM] {
     sum
 }
 
-/// A token in one file: magic (16), version (4), seconds since 1970 (8), length (8), the token's file as far as its frames are whole,
+/// Writes a token into one file: magic (16), version (4), seconds since 1970 (8), length (8), the token's file as far as its frames are whole,
 /// SHA-256 of all that. It needs no PIN; what it holds is sealed as in the token's file.
 ///
 /// # Errors
@@ -444,7 +445,7 @@ fn content(backup: &[u8]) -> std::result::Result<(&[u8], u64), &'static str> {
 /// What a backup holds.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Restored {
-    /// What is in it.
+    /// What the backup contains.
     pub contents: Contents,
     /// Time at which it was made, in seconds since 1970.
     pub seconds: u64,

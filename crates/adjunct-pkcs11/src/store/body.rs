@@ -10,7 +10,7 @@ use zeroize::Zeroizing;
 const BYTES: u8 = 0;
 const NUMBERS: u8 = 1;
 const TEMPLATE: u8 = 2;
-/// The deepest that templates lie in templates: no caller's are deeper.
+/// The deepest nesting of templates in templates: no caller's are deeper.
 const DEEPEST: usize = 8;
 const SIZE: usize = size_of::<CK_ULONG>();
 /// Bytes of an attribute before its value.

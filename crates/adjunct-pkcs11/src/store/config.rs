@@ -29,7 +29,7 @@ const LONGEST: u64 = 1 << 20;
 #[derive(Debug, serde::Deserialize)]
 #[serde(deny_unknown_fields)]
 struct File {
-    /// The slots that there are, in their order; all where it is not said.
+    /// The slots, in their order; `None`: all.
     #[serde(default)]
     slots: Option<Vec<u32>>,
     #[serde(default)]
@@ -47,7 +47,7 @@ struct Token {
     tpm: Option<PathBuf>,
 }
 
-/// A token that there is, or could be.
+/// A token that is configured, whether it exists or not.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Configured {
     /// Its slot.
@@ -147,7 +147,7 @@ fn parse(text: &str) -> Result<Said, String> {
 /// What is configured.
 struct Whole {
     tokens: BTreeMap<CK_SLOT_ID, Configured>,
-    /// The slots that there are, in their order; `None` where nobody has said.
+    /// The slots, in their order; `None` where no configuration says.
     slots: Option<Vec<CK_SLOT_ID>>,
     /// The configuration's file.
     path: Option<PathBuf>,
@@ -190,13 +190,13 @@ pub fn configured() -> (Vec<Configured>, Option<PathBuf>, Option<String>) {
 #[derive(Debug)]
 pub struct Stores {
     pub stores: BTreeMap<CK_SLOT_ID, Store>,
-    /// The slots, in their order, the accelerator's among them; `None` where nobody has said which there are.
+    /// The slots, in their order, the accelerator's among them; `None` where no configuration says.
     pub slots: Option<Vec<CK_SLOT_ID>>,
     /// A line for each thing that is wrong.
     pub wrong: Vec<String>,
 }
 
-/// The stores that are configured. Nothing is made.
+/// Reads which stores are configured. Makes none.
 pub fn stores() -> Stores {
     let Whole { tokens, slots, wrong, .. } = whole();
     let store = |token: Configured| (token.slot, Store::new(token.path, token.read_only, token.tpm));

@@ -24,7 +24,8 @@ type Result<T> = std::result::Result<T, Trouble>;
 const LEAST: Duration = Duration::from_millis(60);
 /// KiB of memory of a derivation.
 const MEMORY: u32 = 64 << 10;
-/// The most that a file may ask for: a changed bit in a damaged one is not to keep a repair for hours, or take all memory. By far more than any machine sets.
+/// The most that a file may ask for of Argon2id, by far more than any machine sets: a changed bit in a damaged file must not keep a repair for hours,
+/// or take all memory.
 const MOST: [u32; 3] = [1 << 20, 1 << 8, 64];
 
 /// The keys of an open token; wiped when dropped.
@@ -105,13 +106,13 @@ fn unwrap(key: &Secret, aad: &[u8], wrapped: &Wrapped) -> Result<Option<Secret>>
     Ok(bool::from(tag.ct_eq(&wrapped.tag)).then_some(secret))
 }
 
-/// The key that the token key of a role is wrapped under, of what both sides have.
+/// Derives the key that wraps a role's token key, from the secret that both sides share.
 fn grip_key(shared: &[u8], aad: &[u8], ephemeral: &[u8; 32], public: &[u8]) -> Secret {
     hmac(shared, &[b"adjunct token role", aad, ephemeral, public])
 }
 
 impl Keys {
-    /// New ones, for a new token or in the place of others.
+    /// Makes new keys, for a new token or in place of others.
     pub fn new(header: &Header) -> Keys {
         let mut token = Zeroizing::new([0; 32]);
         random(&mut token[..]);
@@ -132,7 +133,7 @@ impl Keys {
         Keys::of(header, Zeroizing::new([7; 32]))
     }
 
-    /// The token that they open.
+    /// Identifier of the token that the keys open.
     pub fn id(&self) -> &Uid {
         &self.id
     }
@@ -229,7 +230,7 @@ impl Keys {
         Ok(Role { grip: Some(new.grip(header, which, role.pair, &peer)?), ..role.clone() })
     }
 
-    /// A role that a PIN opens, with a derivation that takes this machine long enough, and where there is a TPM only with that.
+    /// Makes a role that a PIN opens, with a derivation that takes this machine long enough, and with a TPM's secret where there is a TPM.
     ///
     /// # Errors
     /// [`Trouble::Memory`], [`Trouble::Tpm`].

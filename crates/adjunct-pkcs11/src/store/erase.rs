@@ -42,7 +42,7 @@ fn overwrite(file: &rustix::fd::OwnedFd, keys: &Keys, spent: &[Spent]) -> Result
 }
 
 impl Store {
-    /// Makes records unreadable that no longer count, for good. What cannot be done now is done later.
+    /// Makes records unreadable that no longer count, for good. A record that cannot be erased now is erased later.
     pub(super) fn erase(&self, state: &mut State, keys: &Keys) -> Result {
         let Some(token) = state.token.as_mut().filter(|token| !token.spent.is_empty() && keys.fit(&token.header))
         else {

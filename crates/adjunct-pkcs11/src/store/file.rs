@@ -45,7 +45,7 @@ impl Seen {
         Seen { device: stat.st_dev as u64, inode: stat.st_ino as u64, changed, length: stat.st_size as u64 }
     }
 
-    /// A number that is another for another file, or the same one at another time; never 0.
+    /// A number that identifies the file and its state: it differs for another file and for this one at another time, and is never 0.
     pub fn print(&self) -> u64 {
         let parts = [self.device, self.inode, self.changed.0 as u64, self.changed.1, self.length];
         // Steps that lose nothing: two that differ in one part alone differ.
@@ -85,7 +85,7 @@ pub struct Whole {
 /// What becomes of the file that another takes the place of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Old<'a> {
-    /// Its bytes are overwritten, and it goes.
+    /// The old file's bytes are overwritten, and it is removed.
     Wiped,
     /// The old file stays under another name.
     Kept(&'a Path),
@@ -123,7 +123,7 @@ impl Place {
         }
     }
 
-    /// Opens it, and says whether for writing; `None` where nothing is there.
+    /// Opens the file, for writing if that is possible, and says so; `None` where there is no file.
     ///
     /// # Errors
     /// [`Trouble::Unsafe`], [`Trouble::Unreadable`], and what the system says.
@@ -153,7 +153,7 @@ impl Place {
         Ok(Some((file, Seen::of(&stat), writable)))
     }
 
-    /// All of it; `None` where nothing is there. A file that has been replaced while it was read is read again: its bytes may have been
+    /// Reads the whole file; `None` where there is none. A file that was replaced while it was read is read again: its bytes may have been
     /// overwritten by then.
     ///
     /// # Errors
@@ -168,7 +168,7 @@ impl Place {
         }
     }
 
-    /// The counters of its PINs' tries; `None` where nothing is there.
+    /// Reads the counters of the PINs' tries; `None` where there is no file.
     ///
     /// # Errors
     /// [`Trouble::Damaged`], [`Trouble::Unsafe`], and what the system says.
@@ -190,7 +190,7 @@ impl Place {
         Ok(self.look()?.is_some_and(|now| now.same_file(opened)))
     }
 
-    /// A name beside it that nothing has yet.
+    /// Finds a file name beside the token's that is not taken.
     ///
     /// # Errors
     /// What the system says.
@@ -212,7 +212,7 @@ impl Place {
         seen(name).is_ok_and(|named| seen(&self.path).is_ok_and(|own| own.same_file(&named)))
     }
 
-    /// A name beside it under which what another takes the place of may stay.
+    /// Finds a file name beside the token's under which a replaced file may stay.
     ///
     /// # Errors
     /// What the system says.
@@ -361,7 +361,7 @@ impl Place {
         }
     }
 
-    /// What a writer that was killed has left beside the file: a new file that was not put in its place, or the one that was there before.
+    /// Removes what a writer that was killed has left beside the file: a new file that was not put in its place, or the one that was there before.
     fn clear(&self) -> Result<()> {
         match fs::lstat(self.beside(".new")) {
             Err(Errno::NOENT) => Ok(()),
@@ -487,7 +487,7 @@ impl Place {
     }
 }
 
-/// The process that has a file open and locked, of those that this user may look at.
+/// The process that has a file open and locked, among those that this user may look at.
 fn holder_of(file: &Seen) -> Option<u32> {
     let processes = std::fs::read_dir("/proc").ok()?.flatten();
     for process in processes.filter(|process| process.file_name().as_encoded_bytes()[0].is_ascii_digit()) {
@@ -572,7 +572,7 @@ pub fn read(file: &OwnedFd, mut at: u64, count: u64) -> Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// Writes all of it. A file may not become longer than the process's limit: the signal for that would end the program.
+/// Writes all bytes. A file may not become longer than the process's limit: the signal for that would end the program.
 ///
 /// # Errors
 /// What the system says; some of it may be written then.

@@ -273,7 +273,7 @@ impl Kind {
         matches!(self, Kind::Open | Kind::Private | Kind::Sealed)
     }
 
-    /// Whether its body cannot be read without the token key.
+    /// Whether the record's body cannot be read without the token key.
     pub fn is_sealed(self) -> bool {
         matches!(self, Kind::Private | Kind::Sealed)
     }
@@ -372,7 +372,7 @@ pub fn close_record(head: &mut [u8], nonce: &[u8; 12], tag: &[u8; 16]) {
     head[44..60].copy_from_slice(tag);
 }
 
-/// The record that some bytes begin with; `None` where they cannot be one.
+/// Parses the record that some bytes begin with; `None` where they cannot be one.
 pub fn record(bytes: &[u8], version: Version) -> Option<Record<'_>> {
     let kind = match bytes.first()? {
         1 => Kind::Open,
@@ -415,7 +415,7 @@ pub struct Frame<'a> {
     pub link: Link,
     /// See [`tail`].
     pub tail: &'a [u8],
-    /// All its bytes.
+    /// Length of the whole frame in bytes.
     pub length: usize,
 }
 
@@ -443,7 +443,7 @@ pub struct Before {
 pub enum Behind {
     /// Nothing is behind the last frame.
     Nothing,
-    /// A frame that a writer had not ended.
+    /// A frame that a writer had not finished.
     Torn,
     /// Bytes that no frame begins with.
     Foreign,
@@ -464,7 +464,7 @@ fn may_be_torn(rest: &[u8]) -> bool {
     rest.ends_with(&[0; 4]) || (rest.len() < FRAME_HEAD && begins)
 }
 
-/// The frames that `bytes` begin with. What is behind them is not whole, or none.
+/// Reads the frames that `bytes` begin with. What is behind them is no frame, or not a whole one.
 ///
 /// # Errors
 /// [`Trouble::Damaged`].

@@ -62,7 +62,7 @@ pub enum Holder {
 }
 
 impl Holder {
-    /// The identifier of its role.
+    /// Identifier of the holder's role.
     const fn number(self) -> u8 {
         self as u8 + 1
     }
@@ -117,7 +117,7 @@ impl Login {
         drop(old);
     }
 
-    /// What whoever it is reads a file with, also one that was written anew under another key since the login. Nothing where its PIN has been
+    /// The keys with which the login reads a file, also one that was written anew under another key since the login. `None` where its PIN has been
     /// changed: what was read before stays in use then, and what the file holds by now is for those with the new PIN.
     fn eyes(&self, header: &Header, roles: &[Option<Role>; 2]) -> Option<Eyes> {
         let mut keys = self.keys();

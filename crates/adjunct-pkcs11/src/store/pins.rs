@@ -65,7 +65,7 @@ impl Store {
         Ok(tries)
     }
 
-    /// The keys that a PIN opens. `held`: in a store that can be written to.
+    /// Opens the keys with a PIN. `held`: in a store that can be written to.
     fn open(&self, held: Option<&Held>, objects: &Table, which: Holder, pin: &[u8]) -> Result<Keys> {
         let place = which as usize;
         let (header, role) = self.with_state(|state| {
@@ -122,7 +122,7 @@ impl Store {
         Ok(Counted::InMemory)
     }
 
-    /// The keys that a PIN opens. A store that can be written to is locked against other writers meanwhile.
+    /// Opens the keys with a PIN. A store that can be written to is locked against other writers meanwhile.
     fn open_alone(&self, objects: &Table, which: Holder, pin: &[u8]) -> Result<Keys> {
         let writable = self.with_state(|state| {
             self.sync(state, objects, self.login().as_deref(), Depth::Head)?;
@@ -171,7 +171,7 @@ impl Store {
         Ok(())
     }
 
-    /// Closes it. Private objects are for the caller to take out of the table.
+    /// Logs out. The caller takes private objects out of the table.
     pub fn log_out(&self) {
         self.set_login(None);
     }

@@ -56,7 +56,7 @@ pub(super) type Changes<'a> = BTreeMap<Uid, Entry<'a>>;
 pub enum Depth {
     /// Whether there is a token, and its roles.
     Head,
-    /// Its objects, too.
+    /// The file's objects, too.
     Objects,
 }
 
@@ -258,7 +258,7 @@ impl Initialized {
         Ok((token, changes, eyes))
     }
 
-    /// What its next frame follows.
+    /// The state that the next frame follows.
     pub(super) fn before(&self) -> Before {
         let joint = if self.number == 0 { format::joint(&self.header.encode()) } else { format::joint(&self.last) };
         Before { version: self.header.version, number: self.number, joint }
@@ -398,7 +398,7 @@ fn put_role(roles: &mut [Option<Role>; 2], record: &Record<'_>, version: Version
     Ok(before.is_some())
 }
 
-/// The records that no longer count by others that come later, and whether they are sealed.
+/// Records that later ones replace, and whether they are sealed.
 fn superseded(entries: &[(Uid, Entry<'_>)], known: &BTreeMap<Uid, Known>) -> Vec<(Spent, bool)> {
     let (mut spent, mut last) = (Vec::new(), BTreeMap::new());
     for (uid, entry) in entries {

@@ -62,7 +62,7 @@ pub struct Role {
     pub pair: bool,
     /// How the PIN opens the secret; `None` in version 1, where the secret is the token key.
     pub grip: Option<Grip>,
-    /// The secret that is needed, too, where a TPM is.
+    /// The secret that is needed, too, where a TPM seals it.
     pub tpm: Option<Sealed>,
 }
 

@@ -162,7 +162,7 @@ fn a_cut_brings_nothing_back() {
     assert!(gone.iter().all(|record| login.keys().unseal(record).unwrap().is_empty()));
 }
 
-/// A writer that was killed before it had ended a record leaves that to the next.
+/// A record that a killed writer had not ended is ended by the next writer.
 #[test]
 fn what_a_killed_writer_left_is_ended_by_the_next() {
     let (directory, login) = (tempfile::tempdir().unwrap(), login());
@@ -436,7 +436,7 @@ fn no_number_is_too_high_to_go_on() {
     assert!(!history.is_empty());
 }
 
-/// Records of one token in another order, or twice, with sums that fit, are no token's.
+/// Records of a token that stand in another order, or twice, are found out though their sums fit.
 #[test]
 fn records_put_elsewhere_are_found_out() {
     let (directory, login) = (tempfile::tempdir().unwrap(), login());

@@ -19,10 +19,10 @@ use rustix::process::geteuid;
 use std::time::Duration;
 
 const FOLDERS: [&str; 2] = ["/dev/shm", "/tmp"];
-/// Names that are tried: others may have made files of the first ones.
+/// File names that are tried: others may have made files of the first ones.
 const NAMES: usize = 4;
 
-/// The tries of one role of a token, held until this is dropped: nobody else of this user tries meanwhile.
+/// The tries of a role of a token, held until this is dropped: no other thread or process of this user tries meanwhile.
 #[derive(Debug)]
 pub struct Aside {
     lock: FileLock,
@@ -113,7 +113,7 @@ fn read(file: &OwnedFd, at: u64, print: &[u8; 16]) -> u8 {
     if whole && bytes[..16] == *print { bytes[16] } else { 0 }
 }
 
-/// The tries that are counted for the roles of a token; nothing is waited for.
+/// Reads the tries that are counted for the roles of a token, without waiting.
 pub fn counted(id: &Uid, roles: &[Option<Role>; 2]) -> [u8; 2] {
     let mut tries = [0; 2];
     let opened = names(id).filter_map(|name| open(name, OFlags::RDONLY | FLAGS, Mode::empty()).ok());

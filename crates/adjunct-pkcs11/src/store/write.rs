@@ -277,7 +277,7 @@ impl Initialized {
         Ok(known)
     }
 
-    /// Puts changes that were written into the table: the handles of the new and replaced objects.
+    /// Puts changes that were written into the table; gives the handles of the new and replaced objects.
     fn show_changes(
         &mut self,
         objects: &Table,

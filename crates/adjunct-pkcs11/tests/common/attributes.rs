@@ -60,7 +60,7 @@ impl Attributes {
         self
     }
 
-    /// Calls `body` with them as the interface has them.
+    /// Calls `body` with the attributes as the interface takes them.
     pub fn with<R>(&self, body: impl FnOnce(*mut CK_ATTRIBUTE, CK_ULONG) -> R) -> R {
         let nested: Vec<Raw> = self
             .0

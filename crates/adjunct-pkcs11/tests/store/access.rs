@@ -4,7 +4,7 @@ use super::*;
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 use std::os::unix::process::CommandExt as _;
 
-/// All that is made is the user's alone, whatever the umask allows.
+/// All files that are made are readable by their user alone, whatever the umask allows.
 pub fn modes() {
     rustix::process::umask(rustix::fs::Mode::empty());
     new_token();

@@ -22,7 +22,7 @@ pub enum Fault {
 }
 
 impl Fault {
-    /// All that are tried, with their names.
+    /// All faults that are tried, with their names.
     pub const ALL: [(&str, Fault); 6] = [
         ("kill", Fault::Kill),
         ("half", Fault::Half),

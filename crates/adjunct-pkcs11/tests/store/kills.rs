@@ -29,7 +29,7 @@ fn endless_of(session: &Session, name: &str) {
     }
 }
 
-/// What processes said that were killed is there, and nothing half.
+/// Checks that all that killed processes had reported as done is there, and nothing half.
 pub fn after_kills() {
     let session = entered();
     let said = std::fs::read_to_string(data().join("said")).unwrap();

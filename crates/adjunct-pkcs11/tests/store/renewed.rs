@@ -221,7 +221,7 @@ fn one_of_many_makes_the_token() {
     assert_eq!(std::fs::read_dir(token.path.parent().unwrap()).unwrap().count(), 2);
 }
 
-/// Processes that all call C_InitToken: none of those that began before there was a token has tried a PIN of it.
+/// Many processes call C_InitToken: none of those that began before there was a token has tried a PIN of it.
 #[test]
 fn c_init_token_of_many_tries_no_pin() {
     let home = home();

@@ -81,7 +81,7 @@ impl Derivation<'_> {
         }
     }
 
-    /// The bytes of one key of the base key, of `wanted` bytes where that is given.
+    /// Derives the bytes of one key from the base key, `wanted` of them where that is given.
     ///
     /// # Errors
     /// `CKR_KEY_TYPE_INCONSISTENT`, `CKR_MECHANISM_PARAM_INVALID`, `CKR_TEMPLATE_INCOMPLETE` where a length is missing,

@@ -111,7 +111,7 @@ impl Keyed {
 }
 
 impl Kdf<'_> {
-    /// The keys that it takes in.
+    /// Handles of the keys that the derivation takes in.
     pub fn keys(&self) -> Vec<CK_OBJECT_HANDLE> {
         let keys = self.parts.iter().filter_map(|part| match part {
             Part::Key(key) => Some(*key),
@@ -157,7 +157,7 @@ impl Kdf<'_> {
         Ok(data)
     }
 
-    /// The keys of these lengths. Each begins with a result of its own (PKCS #11 3.2, 6.42.8).
+    /// Derives keys of these lengths. Each begins with a result of its own (PKCS #11 3.2, 6.42.8).
     ///
     /// # Errors
     /// `CKR_MECHANISM_PARAM_INVALID`, `CKR_KEY_TYPE_INCONSISTENT`, `CKR_KEY_SIZE_RANGE` for more than the counter can tell.

@@ -139,7 +139,7 @@ pub struct Kdf<'a> {
     pub prf: Prf,
     pub label: &'a [u8],
     pub randoms: Randoms<'a>,
-    /// An empty one is not as none (RFC 5705, 4).
+    /// The context. An empty one gives other bytes than none (RFC 5705, 4).
     pub context: Option<&'a [u8]>,
 }
 

@@ -238,7 +238,7 @@ struct Parent<'a> {
     point: [u8; 64],
 }
 
-/// A session that a command is authorized with, and what its secrets are encrypted under.
+/// A session that authorizes a command, and the key that its secrets are encrypted under.
 struct Session<'a> {
     handle: Flushed<'a>,
     key: Secret,

@@ -19,7 +19,7 @@ pub struct Counted {
     apart: Apart,
 }
 
-/// A word that no other run has, nor another part of this one.
+/// Makes a word that no other run has, nor another part of this one.
 fn unique() -> String {
     static NUMBER: AtomicU32 = AtomicU32::new(0);
     let time = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |d| d.subsec_nanos());
@@ -45,12 +45,12 @@ impl Counted {
         counted
     }
 
-    /// The variables that lead to them. Counting is on in a container, too: it is part of what is measured.
+    /// Variables that lead programs to the counters. Counting is on in a container, too: it is part of what is measured.
     fn variables(&self) -> [(&'static str, &str); 2] {
         [("ADJUNCT_STATS_KEY", &self.word), ("ADJUNCT_STATS", "on")]
     }
 
-    /// The environment that leads to them.
+    /// The environment that leads programs to the counters.
     pub fn environment(&self) -> Environment {
         self.variables().into_iter().fold(Environment::default(), |all, (name, value)| all.and(name, value))
     }
@@ -93,7 +93,7 @@ impl Drop for Counted {
 /// The counters in use, so that a process that exits without dropping values can remove them.
 static LIVING: Mutex<Vec<Apart>> = Mutex::new(Vec::new());
 
-/// Removes all that are there: the process is about to be ended.
+/// Removes all counters in use: the process is about to be ended.
 pub(crate) fn remove_all() {
     lock(&LIVING).iter().for_each(remove);
 }

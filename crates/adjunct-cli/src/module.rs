@@ -12,17 +12,17 @@ use std::path::{Component, Path, PathBuf};
 /// A module of ours, or another in its place.
 #[derive(Debug)]
 pub(crate) struct Make {
-    /// Its names: installed, and as cargo builds it.
+    /// File names of the module: installed, and as cargo builds it.
     names: [&'static str; 2],
     /// What is said where there is none.
     missing: &'static str,
     /// Who loads the module.
     users: &'static str,
-    /// How root loads one that others could change.
+    /// What root does to load one that others could change.
     remedy: &'static str,
     /// The configuration that its path is written into, if any.
     file: Option<&'static str>,
-    /// What those who load it look for in it; nothing in a program.
+    /// The interface that those who load the module look for in it; `None` for a program.
     interface: Option<Interface>,
 }
 
@@ -207,8 +207,8 @@ pub(crate) fn pkcs11_folders() -> impl Iterator<Item = PathBuf> {
     [triplet.as_str(), "/usr/lib64/pkcs11", "/usr/lib/pkcs11"].map(PathBuf::from).into_iter()
 }
 
-/// Sees to it that root loads `library`, of another make than this program, only where nobody else can change it, or where
-/// `--trust-module` is said. A name without a folder is left to the loader, which finds the system's own by it.
+/// Checks, for root, that `library` is one that nobody else can change, or that `--trust-module` is given. A name without a folder is left to the
+/// loader, which finds the system's own by it.
 ///
 /// # Errors
 /// [`Failure`] that says who else could change it.

@@ -40,7 +40,7 @@ pub(crate) enum Verdict {
     Better,
     /// The first is worse.
     Worse,
-    /// No difference that is told from chance.
+    /// No difference that can be told from chance.
     Same,
 }
 

@@ -207,7 +207,7 @@ fn the_reader_refuses_what_the_jdk_refuses_in_its_words() {
     }
 }
 
-/// A folder that passes for a JDK of that version, without any program that runs.
+/// Makes a folder that passes for a JDK of that version, without any program that runs.
 fn pretended(dir: &Path, modules: &str) -> PathBuf {
     let home = dir.join("jdk");
     fs::create_dir_all(home.join("bin")).unwrap();

@@ -203,7 +203,7 @@ fn a_module_that_crashes_changes_nothing() {
     assert_eq!((scene.bytes(), scene.names().len()), (b"a = b\n".to_vec(), 3));
 }
 
-/// A program that fails only once the real file is changed: the change is taken back.
+/// A program that fails only once the real file is changed has the change taken back.
 #[test]
 fn a_failure_after_the_change_puts_the_file_back() {
     let Some(scene) = Scene::new(b"a = b\n") else { return };

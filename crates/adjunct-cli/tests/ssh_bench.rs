@@ -199,7 +199,7 @@ fn check(section: &Value, name: &str, measure: &str, figure: &Value, (table, csv
     SIDES.len()
 }
 
-/// A report that is shown again from its JSON is the same to the byte.
+/// A report that is shown from its JSON is the same to the byte.
 fn again(desk: &Desk, table: &str, csv: &str, html: &str) {
     let output = desk.run(&["--from", "r.json", "--csv", "2.csv", "--html", "2.html"]);
     assert!(output.status.success(), "{}", text(&output.stderr));

@@ -357,7 +357,7 @@ fn one_of_many_makes_the_token() {
     assert!(late.err.contains("there is a token already"), "{late:?}");
 }
 
-/// A user's PIN that cannot be one leaves nothing behind.
+/// A token whose user's PIN is refused is not made at all.
 #[test]
 fn a_token_is_made_whole_or_not_at_all() {
     let Some(home) = Home::new() else { return };
@@ -473,8 +473,8 @@ fn return_values_are_explained() {
     }
 }
 
-/// A restore that is ended part-way, by a limit of a file's length that kills (SIGXFSZ), leaves the token that was there; one that is not
-/// puts the whole backup in its place.
+/// A restore that is ended part-way, by a limit of a file's length that kills (SIGXFSZ), leaves the token that was there; one that is not ended puts
+/// the whole backup in its place.
 #[test]
 fn a_restore_that_is_cut_leaves_the_token_that_was_there() {
     let Some(home) = Home::with_token() else { return };

@@ -99,7 +99,7 @@ impl Etc {
         serde_json::from_slice(&out.stdout).unwrap()
     }
 
-    /// Fails with one line that has `parts`, and changes nothing.
+    /// Checks that a command fails with one line that has `parts`, and changes nothing.
     fn refuses(&self, words: &[&str], status: i32, parts: &[&str]) {
         let before = self.all();
         let out = self.tune(words);

@@ -56,7 +56,7 @@ impl<'a> Device<'a> {
         }
     }
 
-    /// Its type, of the card's.
+    /// Type of the device's card.
     pub(super) fn kind(&self) -> String {
         adjunct_tool::escape::shown(&self.card.kind)
     }
@@ -121,7 +121,7 @@ impl<'a> Device<'a> {
         FUNCTIONS.iter().map(|&(bit, letter)| if self.card.functions & bit == 0 { '-' } else { letter }).collect()
     }
 
-    /// The driver that serves it: scripts ask for the names that the kernel has for them.
+    /// The driver that serves the device: scripts ask for the names that the kernel has for them.
     pub(super) fn driver(&self) -> &'static str {
         if self.queue.is_some() { "cex4queue" } else { "cex4card" }
     }

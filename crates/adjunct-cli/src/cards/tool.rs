@@ -34,7 +34,7 @@ impl Request {
         Request { parts, words, done }
     }
 
-    /// Does it.
+    /// Carries the request out.
     ///
     /// # Errors
     /// [`Failure`] where standard output fails; all else is said here.
@@ -66,13 +66,13 @@ impl Tool {
         format!("{}: {text}", self.0).split('\n').for_each(eprint);
     }
 
-    /// Ends with these words.
+    /// Ends the tool with these words.
     pub(super) fn stop(self, text: &str) -> Stop {
         self.warn(text);
         Stop::Said
     }
 
-    /// Ends with these words, and says below them how to go on.
+    /// Ends the tool with these words, and says below them how to go on.
     pub(super) fn misused(self, text: &str) -> Stop {
         self.stop(&format!("{text}\nTry '{} --help' for more information.", self.0))
     }

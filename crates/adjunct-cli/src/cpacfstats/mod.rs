@@ -132,7 +132,7 @@ impl Request {
         Ok(Request::Do { action, counter, json })
     }
 
-    /// Does it.
+    /// Carries the request out.
     ///
     /// # Errors
     /// [`Failure`]: not root, counters or state that cannot be read or kept.

@@ -110,7 +110,7 @@ impl State {
         }
     }
 
-    /// Sets it to zero.
+    /// Sets a counter to zero.
     pub fn reset(&mut self, counter: Counter, raw: &Raw) {
         let one = self.of(counter);
         let since = if one.enabled { raw.of(counter) } else { BTreeMap::new() };

@@ -31,7 +31,7 @@ const SESSIONS: [&str; 12] = [
     "docker",
 ];
 
-/// What came of one.
+/// The result of a restart.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Done {
     Restarted,

@@ -32,7 +32,7 @@ impl Endpoint {
         Some(Endpoint { host: if host.is_empty() || host == "*" { "localhost" } else { host }.to_owned(), port })
     }
 
-    /// Its addresses.
+    /// Addresses of the endpoint.
     ///
     /// # Errors
     /// One line: it has none.

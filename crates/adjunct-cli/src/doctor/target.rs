@@ -139,7 +139,7 @@ fn service(name: &str, processes: &Processes) -> Result<Vec<u32>, Failure> {
     Ok(pids)
 }
 
-/// The name that systemd has for it: `sshd.service` is an alias of `ssh.service`.
+/// The name that systemd has for a unit: `sshd.service` is an alias of `ssh.service`.
 fn by_systemd(unit: &str) -> Option<String> {
     let mut command = Command::new("systemctl");
     let outcome = run(command.args(["show", "--value", "--property=Id", "--", unit])).ok()?;

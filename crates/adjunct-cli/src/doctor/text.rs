@@ -38,7 +38,7 @@ pub fn program(judged: &Judged, style: Style) -> String {
     text
 }
 
-/// Processes, those of which the same is to be said in one line.
+/// Text about processes; those of which the same is to be said share a line.
 pub fn processes(all: &[Ran], style: Style) -> String {
     let mut text = String::new();
     let mut told: Vec<(&Verdict, Vec<&Ran>)> = Vec::new();
@@ -109,7 +109,7 @@ pub fn machine(entries: &[Entry], standing: &Standing, style: Style) -> String {
     text
 }
 
-/// The processes that may not be looked at.
+/// Text about the processes that may not be looked at.
 pub fn hidden(count: usize) -> String {
     let root = nix::unistd::geteuid().is_root();
     let processes = if count == 1 { "process" } else { "processes" };

@@ -53,7 +53,7 @@ pub struct FunctionFacts {
     pub hardware: bool,
     /// Whether operations that several threads ask for at the same time are served by batches, which stand for a card.
     pub batches: bool,
-    /// Whether those of asynchronous jobs are.
+    /// Whether batches serve operations of asynchronous jobs.
     pub batches_of_jobs: bool,
     /// Instruction sets that do the function's work; empty where it is software.
     pub instructions: Vec<&'static str>,

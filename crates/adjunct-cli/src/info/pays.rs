@@ -50,7 +50,7 @@ impl Class {
         }
     }
 
-    /// Its name for people.
+    /// Name of the class for people.
     fn text(self) -> &'static str {
         match self {
             Class::Avx512Ifma => "AVX-512 IFMA and VAES",
@@ -115,7 +115,7 @@ const fn known(what: &'static str, least: f64, most: f64, newest: Option<f64>) -
     Known { what, least, most, newest }
 }
 
-/// README.md has them of Zen 5, docs/benchmarks.md those of Sapphire Rapids and those beside OpenSSL 3.6.
+/// Figures of CPUs with AVX-512 IFMA: README.md has those of Zen 5, docs/benchmarks.md those of Sapphire Rapids and those beside OpenSSL 3.6.
 const AVX512_IFMA: &[Known] = &[
     known("AES-GCM", 2.72, 4.57, Some(1.01)),
     known("AES-CTR", 2.18, 3.94, Some(2.15)),

@@ -26,7 +26,7 @@ pub(super) enum For {
 }
 
 impl For {
-    /// Its name on the command line.
+    /// Name of the purpose on the command line.
     pub fn text(self) -> &'static str {
         match self {
             For::TlsServer => "tls-server",

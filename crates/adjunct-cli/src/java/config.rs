@@ -347,7 +347,7 @@ fn text(report: &Report, failed: bool, style: Style) -> String {
     text
 }
 
-/// What one call takes.
+/// A table of the time of each call.
 fn figures(rows: &[Measured], style: Style) -> String {
     let mut text = String::new();
     let _ = writeln!(text, "\n{:<16}{:<12}{:>10}{:>12}{:>8}", "one call", "JDK's own", "JDK us", "module us", "times");

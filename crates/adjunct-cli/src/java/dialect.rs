@@ -33,7 +33,7 @@ impl Dialect {
         Dialect { family: Family::OpenJdk, java, z: false }
     }
 
-    /// Whether a keyword that stands twice is noticed. From 21 on the value is remembered in place of the keyword, by mistake.
+    /// Whether the JDK notices a keyword that stands twice. From 21 on the value is remembered in place of the keyword, by mistake.
     pub(super) fn notices_twice(self) -> bool {
         self.java < 21
     }

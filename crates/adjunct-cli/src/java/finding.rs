@@ -5,7 +5,7 @@ use adjunct_tool::output::Style;
 use serde::Serialize;
 use std::path::{Path, PathBuf};
 
-/// How bad it is.
+/// Severity of a finding.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub(super) enum Severity {
@@ -24,7 +24,7 @@ pub(super) struct Finding {
     pub file: PathBuf,
     /// The line, from 1.
     pub line: u32,
-    /// How bad it is.
+    /// Severity of the finding.
     pub severity: Severity,
     /// What the JDK will do.
     pub text: String,

@@ -121,7 +121,7 @@ impl Jdk {
         found.unwrap_or_else(|| self.home.join("conf/security/java.security"))
     }
 
-    /// The providers of its own list, first to last.
+    /// The providers of the JDK's own list, first to last.
     ///
     /// # Errors
     /// [`Failure`] that names the file.
@@ -136,7 +136,7 @@ impl Jdk {
         Ok(list.cloned().collect())
     }
 
-    /// A command that runs its `java`.
+    /// A command that runs the JDK's `java`.
     pub fn java(&self) -> Command {
         self.program("java")
     }
@@ -153,7 +153,7 @@ impl Jdk {
         process::run(command.args(["-storepass", PASSWORD, "-keystore"]).arg(file)).map_err(Failure::new)
     }
 
-    /// A command that runs one of its programs.
+    /// A command that runs one of the JDK's programs.
     pub fn program(&self, name: &str) -> Command {
         let mut command = Command::new(self.home.join("bin").join(name));
         // Options of the user's would change what is measured, and be told of on standard error.

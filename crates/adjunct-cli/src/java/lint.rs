@@ -36,7 +36,7 @@ impl Judge {
     }
 }
 
-/// All that is to be told about a configuration.
+/// Judges a configuration: notes all that is to be told about it.
 pub(super) fn lint(config: &Config, judge: Judge, findings: &mut Findings<'_>) {
     refusals(config, judge.dialect, findings);
     for (line, text, fix) in &config.slips {

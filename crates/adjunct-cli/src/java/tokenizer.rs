@@ -29,7 +29,7 @@ impl Token {
         }
     }
 
-    /// Its text, of a word or string.
+    /// Text of a word or string.
     pub fn text(&self) -> Option<&str> {
         match self {
             Token::Word(text) | Token::Quoted(text) => Some(text),

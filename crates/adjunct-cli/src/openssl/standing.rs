@@ -44,7 +44,7 @@ pub(super) struct Configuration {
     pub(super) node: bool,
     pub(super) openssl: String,
     pub(super) openssh: Option<String>,
-    /// What keeps it from being in force, one line each.
+    /// What keeps the configuration from being in force, one line each.
     pub(super) problems: Vec<String>,
     /// What else to know, one line each.
     pub(super) notes: Vec<String>,
@@ -147,7 +147,7 @@ pub(crate) struct Standing {
     pub enabled: bool,
     /// Whether adjunct is in force for all programs.
     pub working: bool,
-    /// What keeps it from that, one line each.
+    /// What keeps adjunct from being in force, one line each.
     pub problems: Vec<String>,
     /// Whether adjunct steps back in programs that bring a provider of their own.
     pub yields: bool,

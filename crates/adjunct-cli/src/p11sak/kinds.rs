@@ -78,7 +78,7 @@ const MACS: Uses = Uses { sign: true, derive: true, ..NONE };
 const BITS: Size = Size::ValueLength(8);
 const SIGNS: Uses = Uses { sign: true, ..NONE };
 
-/// All of them.
+/// All types of keys.
 pub(super) const KINDS: [Kind; 22] = [
     secret("des", "DES", CKK_DES, CKM_DES_KEY_GEN, Size::None, ALL_USES),
     secret("3des", "3DES", CKK_DES3, CKM_DES3_KEY_GEN, Size::None, ALL_USES),
@@ -118,7 +118,7 @@ pub(super) const KINDS: [Kind; 22] = [
     pair("ml-kem", "ML-KEM", CKK_ML_KEM, CKM_ML_KEM_KEY_PAIR_GEN, Size::None, Uses { encapsulate: true, ..NONE }),
 ];
 
-/// Certificates, of the one type that there is.
+/// The type of certificates; there is one.
 pub(super) static X509: Kind = Kind {
     word: "x509",
     name: "X.509",

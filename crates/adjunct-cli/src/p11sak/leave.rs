@@ -20,7 +20,7 @@ enum Last {
 }
 
 impl World<'_> {
-    /// The attributes that make a key.
+    /// Reads the attributes that make a key.
     ///
     /// # Errors
     /// `CKR_ATTRIBUTE_SENSITIVE` where one may not leave.

@@ -84,7 +84,7 @@ struct World<'a> {
 }
 
 impl Request {
-    /// Does it.
+    /// Carries the request out.
     ///
     /// # Errors
     /// [`Failure`] where standard input or output fails; all else is said here.

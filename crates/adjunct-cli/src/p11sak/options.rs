@@ -209,7 +209,7 @@ impl Wanted {
         Ok(())
     }
 
-    /// Checks that what has to be there is.
+    /// Checks that all that has to be given is there.
     fn complete(&self, has_slot: bool) -> Result {
         let lacking: Vec<_> = [
             (!has_slot, "-s/--slot"),

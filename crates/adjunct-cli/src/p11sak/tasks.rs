@@ -27,7 +27,7 @@ pub(super) enum Task {
     ExtractCert,
 }
 
-/// The tasks, with their words.
+/// The tasks, with their words and letters.
 pub(super) const TASKS: [(Task, &[&str], &str); 17] = [
     (Task::Generate, &["generate-key", "gen-key", "gen"], "Make a key, or a key pair"),
     (Task::List, &["list-key", "ls-key", "ls"], "List keys"),

@@ -18,7 +18,7 @@ use zeroize::Zeroizing;
 
 /// What a wrapped key is called in a PEM file.
 const LABEL: &str = "P11SAK WRAPPED KEY";
-/// The vector that the mechanism has where none is given, in a header.
+/// The header's word for the vector that the mechanism has where none is given.
 const DEFAULT: &str = "[default]";
 const NONE: &str = "[none]";
 /// No wrapped key's file is longer.
@@ -245,7 +245,7 @@ impl World<'_> {
         Ok(())
     }
 
-    /// The key that wraps, or unwraps: the one that is named, or of several the one that is agreed to.
+    /// Finds the key that wraps, or unwraps: the one that is named; of several, the one that the user agrees to.
     fn wrapping_key(&self, mechanism: Mechanism, wraps: bool) -> Result<CK_OBJECT_HANDLE> {
         let wanted = &self.wanted.wrap;
         if wanted.label.is_none() && wanted.id.is_none() {

@@ -103,7 +103,7 @@ impl fmt::Debug for Request {
     }
 }
 
-/// How to use it, where a command line asks for nothing.
+/// The text on how to use the tool, for a command line that asks for nothing.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Usage {
     /// The name it was called by.
@@ -427,12 +427,12 @@ impl Token<'_> {
     }
 }
 
-/// The module that stands in PKCSLIB, where one does.
+/// The module that PKCSLIB names, if it is set.
 pub(crate) fn other_module() -> Option<OsString> {
     std::env::var_os("PKCSLIB").filter(|path| !path.is_empty())
 }
 
-/// The module of that path or name, or ours, loaded and initialized.
+/// Loads and initializes the module of that path or name, or adjunct's.
 ///
 /// # Errors
 /// The lines to be said.

@@ -135,7 +135,7 @@ impl Request {
         Request { called: args.first().map_or_else(|| NAME.to_owned(), adjunct_tool::escape::shown), parts, words }
     }
 
-    /// Does it.
+    /// Carries the request out.
     ///
     /// # Errors
     /// [`Failure`] where standard output fails; all else is said here.

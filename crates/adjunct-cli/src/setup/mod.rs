@@ -114,13 +114,13 @@ struct Report {
     changed: bool,
     /// What the setup brings: copying with what is in force then, beside what is in force now; `None` where nothing was measured.
     buys: Option<String>,
-    /// What of it the order of algorithms brings and what adjunct adds, and the same of logins: a line each.
+    /// Parts of that which the order of algorithms brings and which adjunct adds, for copies and for logins: a line each.
     gain: Vec<String>,
     /// Peers that can log in today and that the policy refuses.
     refuses: Vec<String>,
     /// Whether a session was encrypted in hardware afterwards; none where none was tried.
     bulk_in_hardware: Option<bool>,
-    /// What runs without it, or with old code, until it is started again.
+    /// Programs that run without adjunct, or with old code, until they are started again.
     restart: Vec<Outdated>,
     /// What else to know, a line each.
     notes: Vec<String>,

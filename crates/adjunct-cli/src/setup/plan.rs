@@ -23,7 +23,7 @@ pub(super) struct Plan {
     pub figures: PathBuf,
     /// What the setup brings, in a sentence.
     pub buys: Option<String>,
-    /// What of it the order of algorithms brings and what adjunct adds, a line each.
+    /// Parts of that which the order of algorithms brings and which adjunct adds, a line each.
     pub gain: Vec<String>,
     /// Peers that can log in today and that the policy refuses.
     pub refuses: Vec<String>,
@@ -203,7 +203,7 @@ fn gain(report: &Value) -> Vec<String> {
 }
 
 impl Before {
-    /// Comes back to it: by the commands that take a step back with all that belongs to it (folders, backups, the running sshd) where
+    /// Goes back to the state before: by the commands that take a step back with all that belongs to it (folders, backups, the running sshd) where
     /// nothing of it was there before, then file by file.
     ///
     /// # Errors

@@ -22,12 +22,12 @@ const END: Duration = Duration::from_secs(150);
 pub(super) struct Ran(Outcome);
 
 impl Ran {
-    /// Its report, of a command with `--json`.
+    /// The JSON report of a command with `--json`.
     pub fn report(&self) -> Option<Value> {
         serde_json::from_slice(&self.0.stdout).ok()
     }
 
-    /// Its report, where it had to succeed.
+    /// The JSON report of a command that had to succeed.
     ///
     /// # Errors
     /// It failed: why.
@@ -43,7 +43,7 @@ impl Ran {
         self.0.text()
     }
 
-    /// Its exit code; -1 where a signal ended it.
+    /// Exit code of the command; -1 where a signal ended it.
     pub fn code(&self) -> i32 {
         self.0.code().unwrap_or(-1)
     }

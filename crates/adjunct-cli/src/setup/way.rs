@@ -44,7 +44,7 @@ impl Way {
         ran
     }
 
-    /// Runs a step that has to succeed; its report.
+    /// Runs a step that has to succeed; gives its report.
     ///
     /// # Errors
     /// As for [`step::run`], and where it fails.

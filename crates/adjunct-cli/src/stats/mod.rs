@@ -122,7 +122,7 @@ pub fn run(args: &Args) -> Result<ExitCode, Failure> {
     args.selection.run(args)
 }
 
-/// How one of the two names shows what was found.
+/// The way in which one of the two names shows counters.
 trait View {
     /// The name the command was called by.
     const NAME: &str;

@@ -11,7 +11,7 @@ pub struct Line {
     pub function: Function,
     /// `None` for the whole function, else the key size in bits; 0 stands for all sizes without a row of their own.
     pub size: Option<u16>,
-    /// Its counters.
+    /// Counters of the row.
     pub counts: Counts,
 }
 

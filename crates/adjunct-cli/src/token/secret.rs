@@ -109,7 +109,7 @@ impl Pins {
         file.as_deref().map_or_else(|| Ok(of_environment(variable)), |file| of_file(file).map(Some))
     }
 
-    /// A PIN that is there.
+    /// Asks for an existing PIN.
     pub fn get(&self, who: Who) -> Result<Line, Failure> {
         self.given(who)?.map_or_else(|| asked(&format!("PIN of the {who}")), Ok)
     }

@@ -29,7 +29,7 @@ pub(crate) struct Ledger {
     sums: Vec<(Key, u64)>,
 }
 
-/// What one user counted: the value of each key.
+/// Counters of a user: the value of each key.
 pub(crate) type Values = BTreeMap<(&'static str, String), u64>;
 
 impl Ledger {
@@ -37,7 +37,7 @@ impl Ledger {
         Ledger { by_user, own: BTreeSet::new(), boot: boot(), last: BTreeMap::new(), sums: Vec::new() }
     }
 
-    /// The ledger that was kept as `text`; a new one where that is none, of another boot, or of other labels.
+    /// Reads the ledger that was kept as `text`; makes a new one where that is none, of another boot, or of other labels.
     pub(crate) fn kept(text: &str, by_user: bool) -> Ledger {
         let kept = serde_json::from_str::<Ledger>(text).ok();
         let kept = kept.filter(|kept| kept.boot == boot() && kept.by_user == by_user);

@@ -30,7 +30,7 @@ fn row(name: &str, stock: f64) -> Value {
     })
 }
 
-/// Small copies: what they take is told apart from bulk.
+/// A section of small copies: their time is told apart from bulk.
 fn logins() -> Value {
     let row = |name: &str, ms: f64| {
         json!({"name": name, "detail": "rsa-sha2-512, curve25519-sha256", "served": {"hardware": 9, "software": 9},

@@ -25,7 +25,7 @@ impl Counters {
         self.folder.path()
     }
 
-    /// Any command, with these counters and no cards.
+    /// A command with these counters and no cards.
     pub fn in_here(&self, mut command: Command) -> Command {
         command.env("ADJUNCT_STATS_KEY", &self.key).env("ADJUNCT_CARDS_DIR", self.folder());
         for variable in ["ADJUNCT_STATS", "ADJUNCT_CPU", "ADJUNCT_ACCELERATOR", "NO_COLOR"] {

@@ -141,7 +141,7 @@ impl With for (&'static str, Machine) {
     }
 }
 
-/// What the one who answers knows.
+/// State of the thread that answers.
 struct Known {
     machine: Machine,
     nodes: Vec<Node>,
@@ -193,7 +193,7 @@ impl Stage {
         std::thread::spawn(move || while answer(&socket, &known, &shared).is_some() {});
     }
 
-    /// Its folder.
+    /// Path of the stage's folder.
     pub fn path(&self) -> &Path {
         self.dir.path()
     }
@@ -203,7 +203,7 @@ impl Stage {
         &self.shared
     }
 
-    /// The cards are these from now on.
+    /// Changes the cards.
     pub fn becomes(&self, machine: Machine) {
         self.shared.publish(&machine);
         self.known.lock().unwrap().machine = machine;

@@ -54,7 +54,7 @@ pub struct Row {
 }
 
 impl Row {
-    /// The row of these rates.
+    /// Makes the row of these rates.
     pub fn new(function: String, size: usize, rates: Rates) -> Row {
         let Rates { stock, adjunct, newest, adjunct_newest, library, kernel, limit } = rates;
         let over = |a: Option<f64>, b: Option<f64>| a.zip(b).map(|(a, b)| a / b);
@@ -77,7 +77,7 @@ impl Row {
         }
     }
 
-    /// Slower than what it stands beside.
+    /// Whether adjunct is slower than what it is compared with, in any of the ratios.
     pub fn slow(&self) -> bool {
         [self.ratio, self.ratio_newest, self.ratio_library].into_iter().flatten().any(|ratio| ratio < FLOOR)
     }
@@ -149,7 +149,7 @@ impl Report {
         out
     }
 
-    /// Adds a row; its line.
+    /// Adds a row; its line of the table.
     pub fn add(&mut self, row: Row) -> String {
         let number = |v: Option<f64>, digits: usize| v.map_or("-".to_owned(), |v| format!("{v:.digits$}"));
         let percent = |v: Option<f64>| v.map_or("-".to_owned(), |v| format!("{:.0} %", v * 100.0));
@@ -177,7 +177,7 @@ impl Report {
         line + "\n"
     }
 
-    /// Notes that a row failed; its line.
+    /// Notes that a row failed; its line of the table.
     pub fn fail(&mut self, function: String, size: usize, error: &str) -> String {
         let line = format!("{function:<26} {size:>7} {}\n", self.style.bad(error));
         self.failed.push(Trouble { function, size, error: error.to_owned() });

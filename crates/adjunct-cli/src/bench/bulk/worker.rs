@@ -20,7 +20,7 @@ use std::process::{Child, ChildStdin, ChildStdout, Command, ExitCode, Stdio};
 use std::rc::Rc;
 use std::time::Duration;
 
-/// The process that measures for us; ends when dropped.
+/// A process that measures for the command; ends when dropped.
 #[derive(Debug)]
 pub struct Worker {
     child: Child,
@@ -31,7 +31,7 @@ pub struct Worker {
 }
 
 impl Worker {
-    /// Starts it, with the provider `module`; `choice` says what root trusts.
+    /// Starts the worker, with the provider `module`; `choice` says what root trusts.
     ///
     /// # Errors
     /// [`Failure`] where it does not start, with its own words, and where root must not run what lies in `folder`.

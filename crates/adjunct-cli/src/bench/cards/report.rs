@@ -173,7 +173,7 @@ impl Report {
         format!("\n{}\n", self.style.strong(&columns))
     }
 
-    /// Adds a row; its line. `kernel` are the operations a second of one CPU in full lanes.
+    /// Adds a row; its line of the table. `kernel` are the operations a second of one CPU in full lanes.
     pub fn add(&mut self, function: Function, processes: u16, measured: &Measured, kernel: Option<f64>) -> String {
         let [stock, alone, card] = measured.slices.each_ref().map(|slices| OfSide::new(slices));
         let all: u64 = measured.slices[2].iter().map(|slice| slice.all).sum();
@@ -239,7 +239,7 @@ impl Report {
         self.papers.push(paper);
     }
 
-    /// Notes that a function failed; its line.
+    /// Notes that a function failed; its line of the table.
     pub fn fail(&mut self, function: Function, error: &str) -> String {
         let function = function.title();
         let line = format!("{function:<18} {}\n", self.style.bad(error));

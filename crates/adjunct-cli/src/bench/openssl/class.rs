@@ -18,7 +18,7 @@ const MASKS: [&str; 3] = ["ADJUNCT_CPU", "OPENSSL_ia32cap", "OPENSSL_armcap"];
 /// The class whose name is `list`: it shows all of them.
 const LIST: &str = "list";
 
-/// The option that the command gives itself, after the masks.
+/// The option that the command gives to itself, after the masks.
 const MASKED: &str = "--masked";
 
 /// A class, as the option names it.

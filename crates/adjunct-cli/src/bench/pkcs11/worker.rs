@@ -19,7 +19,7 @@ use std::process::{Child, ChildStdin, Command, ExitCode, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
 
-/// A module that says nothing for so long hangs.
+/// Time without an answer after which a module counts as hung.
 const PATIENCE: Duration = Duration::from_secs(60);
 /// The longest time a module may take to make a row's objects.
 const TO_PREPARE: Duration = adjunct_bench::pkcs11::PATIENCE.saturating_add(PATIENCE);
@@ -71,7 +71,7 @@ pub enum Target {
 }
 
 impl Target {
-    /// Its file.
+    /// Path of the module.
     pub fn path(&self) -> &Path {
         match self {
             Target::Module(wanted) => &wanted.path,
@@ -99,7 +99,7 @@ pub struct Worker {
 }
 
 impl Worker {
-    /// Starts it, with this environment besides and these arguments, which say what the rows are.
+    /// Starts the worker, with this environment besides and these arguments, which say what the rows are.
     ///
     /// # Errors
     /// [`Trouble`], in the module's words where it has any.

@@ -16,7 +16,7 @@ pub struct Certificates {
 }
 
 impl Certificates {
-    /// Makes them, with the system's OpenSSL alone.
+    /// Makes the certificates, with the system's OpenSSL alone.
     ///
     /// # Errors
     /// [`Failure`] in OpenSSL's words.
@@ -60,7 +60,7 @@ impl Certificates {
         self.folder.join(key.file()).with_extension("pem")
     }
 
-    /// Its key, as PEM.
+    /// Path of the certificate's key, as PEM.
     pub fn key(&self, key: Key) -> PathBuf {
         self.folder.join(key.file()).with_extension("key")
     }

@@ -50,7 +50,7 @@ pub struct Load {
 }
 
 impl Load {
-    /// Starts it, on these processors.
+    /// Starts the load, on these processors.
     ///
     /// # Errors
     /// [`Failure`] where it cannot be started.

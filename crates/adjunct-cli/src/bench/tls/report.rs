@@ -150,7 +150,7 @@ impl Row {
         if self.saturated() { self.cpu_ratio } else { self.ratio }
     }
 
-    /// Whether that is a difference, or may be chance.
+    /// Whether the row differs from stock, or may by chance.
     pub fn verdict(&self) -> Option<Verdict> {
         self.verdicts[usize::from(self.saturated())]
     }

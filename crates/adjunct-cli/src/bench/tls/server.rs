@@ -20,7 +20,7 @@ use std::time::{Duration, Instant};
 
 /// How long a server may take until it listens.
 const START: Duration = Duration::from_secs(30);
-/// How long it may take to end when it is asked to.
+/// Time that a server may take to end when it is asked to.
 const END: Duration = Duration::from_secs(5);
 /// How often another port is tried where one was taken meanwhile.
 const PORTS: usize = 3;
@@ -35,7 +35,7 @@ pub struct Programs {
 }
 
 impl Programs {
-    /// Looks for them.
+    /// Looks for the programs.
     ///
     /// # Errors
     /// [`Failure`] that names what is missing, and the package that has it.
@@ -102,7 +102,7 @@ pub struct Server {
 }
 
 impl Server {
-    /// Starts one and waits until it listens.
+    /// Starts a server and waits until it listens.
     ///
     /// # Errors
     /// [`Failure`] in its own words.
@@ -183,7 +183,7 @@ impl Server {
         }
     }
 
-    /// Its first process.
+    /// Number of the server's first process.
     pub fn pid(&self) -> u32 {
         self.running.id()
     }
@@ -193,7 +193,7 @@ impl Server {
         self.running.runs()
     }
 
-    /// The last line that it wrote.
+    /// The last line that the server wrote.
     pub fn last_words(&self) -> String {
         last_line(&fs::read_to_string(&self.log).unwrap_or_default()).to_owned()
     }

@@ -18,7 +18,7 @@ pub(super) enum Entry {
 }
 
 impl Entry {
-    /// Makes it; a folder where it is not there.
+    /// Writes the entry; makes a folder where it is not there.
     pub(super) fn write(&self, path: &Path) -> io::Result<()> {
         match self {
             Entry::Folder => match fs::create_dir(path) {

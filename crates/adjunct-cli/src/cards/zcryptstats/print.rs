@@ -40,7 +40,7 @@ impl Subject {
     }
 }
 
-/// What one counter came to.
+/// The value of a counter.
 #[derive(Debug)]
 pub(super) struct Row {
     pub(super) name: &'static str,

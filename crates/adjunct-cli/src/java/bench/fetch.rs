@@ -77,7 +77,7 @@ fn verify(path: &Path, sum: &str) -> Result<(), Failure> {
     Err(Failure::new(format!("{}: its SHA-256 is not the one known; remove it, it is fetched again", path.display())))
 }
 
-/// Maven's own dependencies, its plugin's, come and go with a repository of its own.
+/// Fetches by Maven. Its own and its plugin's dependencies come and go with a repository of their own.
 fn by_maven(cache: &Path, files: &Path) -> Result<(), Failure> {
     let folder = scratch::folder_in(cache).map_err(|e| cannot_write(cache, &e))?;
     let pom = folder.path().join("pom.xml");

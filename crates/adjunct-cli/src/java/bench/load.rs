@@ -66,7 +66,7 @@ pub(super) struct Load {
 }
 
 impl Load {
-    /// Compiles it.
+    /// Compiles the load generator.
     ///
     /// # Errors
     /// [`Failure`] with the compiler's words.
@@ -79,7 +79,7 @@ impl Load {
         if done.success { Ok(()) } else { Err(Failure::new(format!("javac: {}", done.why()))) }
     }
 
-    /// Starts it; `fresh`: each request has a connection and a TLS session of its own.
+    /// Starts the load; `fresh`: each request has a connection and a TLS session of its own.
     ///
     /// # Errors
     /// [`Failure`]: Java cannot be run.

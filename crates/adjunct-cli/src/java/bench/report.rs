@@ -81,7 +81,7 @@ impl Row {
         self.totals.rounds > 0.0
     }
 
-    /// Takes what one round found.
+    /// Takes in what a round found.
     pub fn add(&mut self, seen: &super::load::Seen, cpu: f64, moved: &Snapshot) {
         let totals = &mut self.totals;
         totals.requests += seen.requests;

@@ -87,8 +87,8 @@ impl Fake {
     }
 }
 
-/// A server that says these lines and runs on. Its child is noted before it says anything: it may be ended from then on. It ends by
-/// itself should a test leave it.
+/// A shell command that prints these lines and runs on, as a server does. Its child is noted before it prints: the test may end it from then on. It
+/// ends by itself should a test leave it.
 fn says(lines: &[&str]) -> String {
     let words: String = lines.iter().map(|line| format!("echo '{line}'\n")).collect();
     format!("sleep 60 & echo $! >\"$notes/child\"\n{words}wait")

@@ -45,13 +45,13 @@ impl Parser<'_> {
         self.last.clone()
     }
 
-    /// A mistake that Java's message shows the token of.
+    /// Makes a refusal for a mistake whose token is in Java's message.
     fn at_token(&self, java: &str, text: impl Into<String>, fix: impl Into<String>) -> Refusal {
         let java = format!("{java} {}, line {}", self.last.shown(), self.tokens.java_line());
         Refusal { line: self.tokens.line(), java, text: text.into(), fix: fix.into() }
     }
 
-    /// A mistake that Java's message shows the line of.
+    /// Makes a refusal for a mistake whose line is in Java's message.
     fn at_line(&self, java: &str, text: impl Into<String>, fix: impl Into<String>) -> Refusal {
         let java = format!("{java}, line {}", self.tokens.java_line());
         Refusal { line: self.tokens.line(), java, text: text.into(), fix: fix.into() }
@@ -177,7 +177,7 @@ impl Parser<'_> {
         Ok(())
     }
 
-    /// The keyword that a word is, or, the mistake noted, was meant to be.
+    /// The keyword that a word is; or that it was meant to be, with the mistake noted.
     fn keyword(&mut self, word: &str) -> Read<(String, Kind)> {
         let dialect = self.dialect;
         let known = keywords().find(|(name, _)| *name == word);

@@ -39,7 +39,7 @@ pub struct TargetState {
     /// The target.
     #[serde(rename = "for")]
     pub target: Target,
-    /// Whether anything of it is there.
+    /// Whether anything of the target is there.
     pub enabled: bool,
     /// Whether the target is in force: its programs come to a configuration in which the module loads and is preferred.
     pub working: bool,
@@ -51,7 +51,7 @@ pub struct TargetState {
     pub programs: Vec<PathBuf>,
     /// What the engine serves that the module registers, where it registers one.
     pub engine: Option<String>,
-    /// What keeps it from being in force, one line each.
+    /// What keeps the target from being in force, one line each.
     pub problems: Vec<String>,
     /// What else to know, one line each.
     pub notes: Vec<String>,

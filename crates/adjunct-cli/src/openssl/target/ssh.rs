@@ -283,7 +283,7 @@ fn startup_file_with(home: &Path, scripts: &Path) -> Option<PathBuf> {
     })
 }
 
-/// Whether anything of it is there.
+/// Whether anything of the target is there.
 pub(super) fn is_there() -> bool {
     Home::find().is_ok_and(|home| config_is_ours(&home.config))
 }

@@ -78,7 +78,7 @@ pub enum Cause {
 }
 
 impl Cause {
-    /// All of them.
+    /// All causes.
     pub const ALL: [Cause; 32] = [
         Cause::NotInForce,
         Cause::ModuleReplaced,
@@ -153,7 +153,7 @@ impl Cause {
         }
     }
 
-    /// The word for it.
+    /// The word of the cause.
     pub fn word(self) -> String {
         serde_json::to_value(self).ok().and_then(|v| v.as_str().map(str::to_owned)).unwrap_or_default()
     }

@@ -13,7 +13,7 @@ pub const PROGRAMS: [&str; 6] = ["/usr/bin", "/usr/sbin", "/bin", "/sbin", "/usr
 /// Folders that hold programs and plugins at any depth.
 const TREES: [&str; 7] =
     ["/usr/libexec", "/usr/lib", "/usr/lib32", "/usr/lib64", "/usr/local/lib", "/usr/local/libexec", "/opt"];
-/// Parts of them without programs, or with many thousand files.
+/// Parts of [`TREES`] without programs, or with many thousand files.
 const LEFT_OUT: [&str; 4] = ["/usr/lib/modules", "/usr/lib/firmware", "/usr/lib/debug", "/usr/lib/locale"];
 /// Endings of what is no program, though it may be executable.
 const DATA: [&str; 24] = [
@@ -36,7 +36,7 @@ pub struct Candidate {
     pub length: u64,
 }
 
-/// All that was found.
+/// Files that were found.
 #[derive(Debug, Default)]
 pub struct Found {
     /// Each file once.
@@ -135,7 +135,7 @@ impl Found {
         Ok(())
     }
 
-    /// A file that may be a program; in a tree also one that may be a library.
+    /// Adds a file that may be a program; in a tree also one that may be a library.
     fn add(&mut self, path: &Path, tree: bool) {
         let name = path.file_name().unwrap_or_default().to_string_lossy();
         let library = tree && (name.ends_with(".so") || name.contains(".so."));

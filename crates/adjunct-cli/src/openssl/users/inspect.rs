@@ -158,8 +158,8 @@ fn has_openssl(inside: &Inside) -> bool {
     !inside.adjunct && (inside.version.is_some() || inside.providers)
 }
 
-/// The library that brought the one at `at`: the first on the way to it; none where the program asks for it itself, or
-/// asks for libssl, which belongs to it.
+/// The library that brought the one at `at`: the first on the way to it; `None` where the program asks for it itself, or asks for libssl, which
+/// belongs to it.
 fn through(closure: &Closure, at: usize) -> Option<String> {
     let name = |path: &Path| path.file_name().unwrap_or_default().to_string_lossy().into_owned();
     let mut step = closure.files[at].asked_by?;

@@ -50,9 +50,9 @@ pub enum Rights {
     /// The rights of whoever starts the program.
     #[default]
     Own,
-    /// Its file's owner's.
+    /// The rights of the file's owner.
     Setuid,
-    /// Its file's group's.
+    /// The rights of the file's group.
     Setgid,
     /// Some of root's, by file capabilities.
     Capabilities,

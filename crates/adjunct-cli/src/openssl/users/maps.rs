@@ -32,7 +32,7 @@ pub struct Mapped {
     pub replaced: bool,
     /// A module of adjunct's.
     pub module: Option<PathBuf>,
-    /// Whether that has been replaced since.
+    /// Whether the module has been replaced since it was mapped.
     pub module_replaced: bool,
     /// Providers of others that OpenSSL has loaded.
     pub providers: BTreeSet<PathBuf>,

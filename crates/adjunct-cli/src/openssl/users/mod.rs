@@ -94,7 +94,7 @@ pub struct Reach {
     pub own: Vec<Own>,
     /// adjunct's modules.
     pub modules: Vec<PathBuf>,
-    /// Since when it is as it is: what was started before has not read it.
+    /// Time since which the configuration is as it is: what was started before has not read it.
     pub since: Option<SystemTime>,
 }
 

@@ -27,11 +27,11 @@ pub struct Process {
     pub uid: u32,
     /// The libcrypto in its memory.
     pub libcrypto: Option<PathBuf>,
-    /// Whether that file, or libssl, has been replaced since (an upgrade).
+    /// Whether libcrypto or libssl has been replaced since it was loaded (an upgrade).
     pub replaced: bool,
     /// Whether a module of adjunct's is in its memory.
     pub loaded: bool,
-    /// Whether that file has been replaced since.
+    /// Whether the module has been replaced since it was loaded.
     pub module_replaced: bool,
     /// Providers of others that OpenSSL has loaded into it.
     pub providers: BTreeSet<PathBuf>,
@@ -64,7 +64,7 @@ pub struct Process {
 }
 
 impl Process {
-    /// What starts it anew, where that is a command.
+    /// The command that starts the process anew, where there is one.
     pub fn restart(&self) -> Option<String> {
         match &self.unit {
             Some(unit) => Some(unit.restart()),
@@ -104,7 +104,7 @@ pub struct Unit {
 }
 
 impl Unit {
-    /// The command that restarts it.
+    /// The command that restarts the unit.
     pub fn restart(&self) -> String {
         let name = self.name.strip_suffix(".service").unwrap_or(&self.name);
         match self.of_user {
@@ -166,7 +166,7 @@ pub fn all(proc: &Path, modules: &[PathBuf]) -> Result<Processes, Failure> {
     Ok(processes)
 }
 
-/// Looks at one process.
+/// Looks at a process.
 pub fn one(proc: &Path, pid: u32, modules: &[PathBuf]) -> Look {
     look(proc, pid, modules, &Machine::of(proc))
 }

@@ -95,7 +95,7 @@ impl Rounds {
         self.spent += took.as_secs_f64();
     }
 
-    /// Seconds that those that are left take.
+    /// Seconds that the rounds left to do take.
     pub fn seconds(&self) -> f64 {
         let round = if self.done == 0 { self.estimate } else { self.spent / self.done as f64 };
         round * self.left as f64

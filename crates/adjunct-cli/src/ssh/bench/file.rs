@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 #[derive(Debug)]
 pub struct Source {
     path: PathBuf,
-    /// The disk it takes.
+    /// Bytes that the file takes on the disk.
     pub on_disk: u64,
 }
 

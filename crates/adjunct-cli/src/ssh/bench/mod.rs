@@ -368,7 +368,7 @@ fn describe(args: &Args, header: &mut Header, tried: &Tried, runs: usize) {
     );
 }
 
-/// Copies of one byte, as often as says how long a login takes.
+/// Makes copies of one byte; how many follows from the time of a login.
 fn tried_starts(copier: &mut Copier, sides: &Sides) -> Result<Starts, Failure> {
     let mut starts = Starts::new(copier, sides)?;
     (0..4).try_for_each(|round| starts.measure(copier, sides, round))?;

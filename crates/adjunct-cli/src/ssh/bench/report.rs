@@ -81,10 +81,10 @@ pub enum Column {
 }
 
 impl Column {
-    /// All of them.
+    /// All sides.
     pub const ALL: [Column; 3] = [Column::Software, Column::Stock, Column::Adjunct];
 
-    /// Its name.
+    /// Name of the side.
     pub fn text(self) -> &'static str {
         match self {
             Column::Software => "software",
@@ -124,7 +124,7 @@ impl Section {
 /// What a figure says.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Measure {
-    /// A word for it: `mb_s`.
+    /// A word for the measure: `mb_s`.
     pub id: String,
     /// Its name: "throughput".
     pub title: String,

@@ -50,7 +50,7 @@ impl Starts {
         Ok(())
     }
 
-    /// What one takes on each side: medians; nothing on a side that is missing.
+    /// Medians of a copy's time on each side; empty on a side that is missing.
     pub fn each(&self) -> [Taken; 3] {
         self.taken.each_ref().map(|all| {
             let of = |value: fn(&Taken) -> f64| median(all.iter().map(value));

@@ -9,7 +9,7 @@ pub struct Line {
     pub other: &'static str,
     /// The section's main measure and its CPU time, with the geometric mean of the rows' ratios.
     pub ratios: Vec<(Measure, f64)>,
-    /// How many rows that is the mean of.
+    /// Number of rows that the mean is of.
     pub rows: usize,
 }
 

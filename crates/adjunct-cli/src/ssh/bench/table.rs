@@ -8,7 +8,7 @@ use std::fmt::Write;
 
 /// A name's room; longer ones push their figures to the right.
 const NAME: usize = 34;
-/// A figure's room, its spread included.
+/// Columns of a figure, its spread included.
 const FIGURE: usize = 18;
 
 /// What stands before the sections.
@@ -57,7 +57,7 @@ pub fn section(section: &Section, style: Style) -> String {
     out
 }
 
-/// All rows of one measure.
+/// The rows of a measure as a table.
 fn figures(section: &Section, measure: &Measure, style: Style) -> String {
     let better = if measure.more_is_better { "more" } else { "less" };
     let title = format!("{}, {} ({better} is better)", measure.title, measure.unit);

@@ -116,8 +116,8 @@ impl<'a> Login<'a> {
         Ok(())
     }
 
-    /// Reads all that the client writes. `same` says of each piece, by its place, whether it is what is to come there. Gives how
-    /// many bytes came, and after how many seconds the first.
+    /// Reads all that the client writes. `same` tells, for each piece and its position, whether it is what has to come there. Gives the number of
+    /// bytes, and the seconds until the first.
     ///
     /// # Errors
     /// [`Failure`]: the data differs; `stalled` where nothing came for a minute; an interrupt.

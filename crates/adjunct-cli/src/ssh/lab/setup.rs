@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::path::Path;
 use std::process::Command;
 
-/// Lines of its configuration and its environment.
+/// The lines of a program's configuration, and its environment.
 #[derive(Debug, Clone, Default)]
 pub struct Setup {
     /// Lines of `sshd_config` or `ssh_config`; they win over the usual ones.
@@ -31,7 +31,7 @@ impl Setup {
 pub struct Environment {
     /// Variables that are set.
     pub set: Vec<(String, OsString)>,
-    /// Variables that are taken away before that.
+    /// Variables that are taken away before others are set.
     pub remove: Vec<String>,
 }
 

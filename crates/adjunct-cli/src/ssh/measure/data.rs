@@ -45,7 +45,7 @@ impl Data {
         self.bytes
     }
 
-    /// The remote command that writes it.
+    /// The remote command that writes the data.
     pub fn command(&self) -> String {
         let whole = self.bytes / self.block.len().max(1) as u64;
         let mut command = "cat".to_owned();

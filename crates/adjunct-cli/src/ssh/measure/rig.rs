@@ -59,7 +59,7 @@ pub struct Rig {
     place: Place,
 }
 
-/// Data that should come, and whom to tell of each piece's length.
+/// Data that should come, and a function that is told each piece's length.
 type Expected<'a> = Option<(&'a Data, &'a mut dyn FnMut(u64))>;
 
 impl Rig {

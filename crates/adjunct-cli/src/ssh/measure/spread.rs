@@ -60,8 +60,8 @@ fn quadrature(one: f64, other: f64) -> f64 {
     (one * one + other * other).sqrt()
 }
 
-/// Gives rows that were measured in the same rounds a common measure of their scatter: each alone has few values, all of
-/// them together have many. What scatters far more than the rest keeps its own, wider error.
+/// Gives rows that were measured in the same rounds a common measure of their scatter: each alone has few values, all together have many. A row that
+/// scatters far more than the rest keeps its own, wider error.
 pub fn pool(rows: &mut [&mut Spread]) {
     const APART: f64 = 2.5;
     let scatter = |row: &Spread| row.error / standard_errors(row.count) / row.median;

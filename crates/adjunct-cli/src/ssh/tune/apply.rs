@@ -214,7 +214,7 @@ impl Reload {
         self.0.join(" ")
     }
 
-    /// Runs it.
+    /// Tells sshd.
     ///
     /// # Errors
     /// [`Failure`] with its own words.

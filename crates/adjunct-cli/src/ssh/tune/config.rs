@@ -35,7 +35,7 @@ impl Program {
         if self == Program::Ssh { "ssh" } else { "sshd" }
     }
 
-    /// Its main configuration file.
+    /// Main configuration file of the program.
     pub fn main_file(self) -> &'static str {
         if self == Program::Ssh { "/etc/ssh/ssh_config" } else { "/etc/ssh/sshd_config" }
     }
@@ -170,7 +170,7 @@ impl Reader<'_> {
         }
     }
 
-    /// Copies one file and those it includes; the copy's path.
+    /// Copies a file and those it includes; gives the copy's path.
     fn copy(&mut self, path: &Path, depth: usize) -> Result<PathBuf, Failure> {
         if depth > DEPTH {
             return Err(Failure::new(format!("{}: files include each other too deeply", path.display())));

@@ -66,7 +66,7 @@ pub struct Step {
     pub login_cpu_s: Spread,
 }
 
-/// All of them, measured in turns.
+/// Figures of all steps, measured in turns.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Trial {
     /// Whether adjunct serves ssh already, as it is configured.
@@ -100,7 +100,7 @@ impl Trial {
     }
 }
 
-/// What one figure says beside another.
+/// What a figure says beside another.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Verdict {
@@ -144,9 +144,9 @@ pub fn brings(trial: &Trial, with: With, today: &Choice, new: &Choice) -> Brings
 pub struct Gain {
     /// What copying 1 GB costs then and now.
     pub copying: String,
-    /// What of it the order of algorithms brings.
+    /// The part of the gain that the order of algorithms brings.
     pub order: String,
-    /// What of it adjunct adds; none where it takes no part.
+    /// The part of the gain that adjunct adds; `None` where it takes no part.
     pub adjunct: Option<String>,
     /// What a login costs then and now.
     pub login: String,

@@ -26,7 +26,7 @@ pub const FOLDER_MADE: &str = "# Its folder was made with it.";
 /// The beginning of the last line, which tells whether the file was changed since.
 const SEAL: &str = "# sha256 ";
 
-/// Adds the line that tells a file changed by hand.
+/// Adds the line by which a file that was changed by hand is recognized.
 pub fn sealed(text: &str) -> String {
     format!("{text}{SEAL}{}\n", digest(text))
 }
@@ -89,7 +89,7 @@ pub struct Plan {
     pub blocked: Option<String>,
     /// What to know, a line each.
     pub notes: Vec<String>,
-    /// What that means to the clients and servers that are known.
+    /// What the plan means to the clients and servers that are known.
     pub peers: Effect,
     /// What is in force now.
     #[serde(skip)]

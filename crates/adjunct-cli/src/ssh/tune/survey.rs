@@ -34,7 +34,7 @@ pub struct Survey {
     pub rsa_bits: u32,
     /// Ciphers with MACs.
     pub pairs: Vec<Pair>,
-    /// Whether all of that was measured with adjunct.
+    /// Whether all of the survey was measured with adjunct.
     #[serde(default)]
     pub accelerated: bool,
     /// What is agreed on today and what was chosen, stock and with adjunct.

@@ -306,7 +306,7 @@ impl Judge<'_> {
         (act, reach)
     }
 
-    /// The bytes that a function which serves `what` must have counted: those of both directions where one counter holds both.
+    /// The bytes that a function which serves `what` must have counted: both directions' where one counter holds both.
     fn expected(&self, what: What, reach: &Reach) -> u64 {
         if reach.directions {
             return self.bytes;

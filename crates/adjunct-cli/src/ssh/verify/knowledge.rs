@@ -49,9 +49,9 @@ impl Reach {
 /// What an end does with a signature: make it or check it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Act {
-    /// Makes it.
+    /// Make the signature.
     Sign,
-    /// Checks it.
+    /// Check the signature.
     Verify,
 }
 

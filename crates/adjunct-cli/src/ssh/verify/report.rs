@@ -9,7 +9,7 @@ use serde::Serialize;
 use std::fmt::Write as _;
 use std::path::PathBuf;
 
-/// All that is reported.
+/// The report on a session.
 #[derive(Debug, Serialize)]
 pub(super) struct Report {
     /// The host that the session was with.

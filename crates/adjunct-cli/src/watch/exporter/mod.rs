@@ -144,7 +144,7 @@ impl Source {
     }
 }
 
-/// Tells systemd, where it has started this, that the metrics are there: without that, starting the service fails.
+/// Tells systemd, if it started this process, that the metrics are there; otherwise starting the service fails.
 fn ready() {
     let _ = sd_notify::notify(&[sd_notify::NotifyState::Ready]);
 }

@@ -108,7 +108,7 @@ fn take_in(number: u64, stream: TcpStream, places: &Places, page: &Page, only_he
     places.push_back(Place { number, stage, task: task.abort_handle() });
 }
 
-/// Answers one request, and reads what else comes for a moment.
+/// Answers a request, and reads for a moment what else comes.
 async fn connection(stream: TcpStream, stage: &Cell<Stage>, page: &Page, only_here: bool) {
     let service = service_fn(|request| {
         stage.set(Stage::Answered);

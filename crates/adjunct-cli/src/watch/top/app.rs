@@ -19,7 +19,7 @@ pub(super) enum Then {
     Quit,
 }
 
-/// A table that somebody went on from, into the parts of one of its rows.
+/// A table that the user left for the parts of one of its rows.
 #[derive(Debug)]
 struct Above {
     filter: String,
@@ -37,7 +37,7 @@ pub(super) struct App {
     pub(super) parts: Vec<Part>,
     above: Vec<Above>,
     order_of_parts: Option<Order>,
-    /// The row that Enter is about.
+    /// The row that Enter opens.
     pub(super) cursor: usize,
     /// Key of the chosen row, which the cursor follows wherever the row goes.
     chosen: Option<Vec<String>>,
@@ -153,7 +153,7 @@ impl App {
         }
     }
 
-    /// The row that the cursor is at, of those that are shown: the one that was chosen, wherever it is by now.
+    /// Finds the cursor's row among those that are shown: the chosen one, wherever it is by now.
     pub(super) fn row_of(&mut self, rows: &[&Vec<Cell>]) -> usize {
         let last = rows.len().saturating_sub(1);
         if std::mem::take(&mut self.moved) {

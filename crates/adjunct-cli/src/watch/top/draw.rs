@@ -42,7 +42,7 @@ const HELP: &[&str] = &[
     "threads; what ended meanwhile stands together.",
 ];
 
-/// Draws all of it.
+/// Draws the screen.
 pub(super) fn draw(frame: &mut Frame<'_>, app: &mut App, title: &Title) {
     let area = frame.area();
     let paint = Paint { plain: title.plain };

@@ -16,7 +16,7 @@ use adjunct_card::machine::ACCELERATOR_COUNTERS;
 pub(super) enum Who {
     /// A user, by uid.
     User(u32),
-    /// A process, by its number and its user; those that cannot be told apart have none.
+    /// A process, by its number and its user; processes that cannot be told apart have no number.
     Process(Option<u32>, u32),
 }
 
@@ -27,7 +27,7 @@ pub(super) enum Part {
     Function(Function),
     /// A function in software for a reason, of all.
     Reason(Function, Reason),
-    /// All that somebody did.
+    /// All operations of a user or process.
     Of(Who),
     /// A function of somebody's.
     FunctionOf(Who, Function),
@@ -110,7 +110,7 @@ impl Period {
         }
     }
 
-    /// Processes and users that did some of it.
+    /// Rows of the processes and users that did some of the work.
     fn everybody(&self, work: impl Fn(&Snapshot) -> Work, part: impl Fn(Who) -> Part) -> Vec<Vec<Cell>> {
         let processes = self
             .processes

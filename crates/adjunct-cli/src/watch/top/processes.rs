@@ -31,7 +31,7 @@ impl Doing {
     }
 }
 
-/// The slots as they were.
+/// The slots at the last look.
 #[derive(Debug, Default)]
 pub(super) struct Processes {
     last: BTreeMap<(u32, SlotPlace), Slot>,
@@ -95,7 +95,7 @@ impl Processes {
     }
 }
 
-/// The process that a thread is of, and its name; none where it has ended.
+/// The process of a thread, and its name; `None` where it has ended.
 fn process(id: u32) -> Option<(u32, String)> {
     let status = files::of_process(Path::new(&format!("/proc/{id}/status"))).ok()?;
     let status = String::from_utf8_lossy(&status);

@@ -121,7 +121,7 @@ pub(super) fn identity(row: &[Cell]) -> Vec<String> {
 #[derive(Debug, Clone)]
 pub(super) struct Table {
     pub(super) columns: &'static [Column],
-    /// The column that it is sorted by where nothing else is asked for, the greatest first.
+    /// The column that the table is sorted by unless another is chosen, the greatest first.
     pub(super) main: usize,
     pub(super) rows: Vec<Vec<Cell>>,
     /// What is said where there are no rows.
@@ -147,7 +147,7 @@ impl Table {
         self.columns.get(by).is_some_and(|column| column.unit != Unit::Text)
     }
 
-    /// Its rows for programs.
+    /// Rows for programs.
     pub(super) fn json(&self, rows: &[&Vec<Cell>]) -> Value {
         let object = |row: &&Vec<Cell>| {
             let pairs = self.columns.iter().zip(row.iter()).map(|(column, cell)| (column.key.to_owned(), cell.json()));

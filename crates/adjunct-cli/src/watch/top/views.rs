@@ -46,7 +46,7 @@ impl View {
 /// What was counted between two samples.
 #[derive(Debug)]
 pub(super) struct Period {
-    /// How long it was, in seconds.
+    /// Length of the period in seconds.
     pub(super) seconds: f64,
     pub(super) now: Sample,
     pub(super) before: Sample,
@@ -135,7 +135,7 @@ impl Period {
         Period { seconds: seconds.max(0.001), now, before, processes, grown }
     }
 
-    /// All that happened.
+    /// All operations of the period.
     pub(super) fn work(&self) -> Work {
         self.grown.iter().map(Work::all).fold(Work::default(), Work::plus)
     }

@@ -39,7 +39,7 @@ impl Work {
         self.hardware.saturating_add(self.software)
     }
 
-    /// The part that hardware did; none of nothing.
+    /// The part that hardware did; `None` where nothing was done.
     pub(super) fn share(self) -> Option<f64> {
         (self.operations() > 0).then(|| self.hardware as f64 / self.operations() as f64)
     }

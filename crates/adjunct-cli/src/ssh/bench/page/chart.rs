@@ -76,7 +76,7 @@ impl Layout {
         }
     }
 
-    /// Its class in the page.
+    /// Class of the layout in the page.
     pub fn class(self) -> &'static str {
         match self {
             Layout::Narrow => "narrow",

@@ -163,7 +163,7 @@ fn part(section: &Section) -> Result<Markup, Failure> {
     })
 }
 
-/// The rows that were not measured, by why.
+/// The rows that were not measured, grouped by the reason.
 fn missing(group: &Group) -> Vec<(&str, Vec<&str>)> {
     let mut all: Vec<(&str, Vec<&str>)> = Vec::new();
     for (row, why) in group.rows.iter().filter_map(|row| Some((row, row.missing.as_deref()?))) {

@@ -28,7 +28,7 @@ pub struct Refused {
     pub used_by: Option<String>,
     /// Client or server.
     pub role: Role,
-    /// The list that has nothing of it.
+    /// The list of which the peer has nothing.
     pub list: &'static str,
     /// What the peer has of that list.
     pub has: Vec<String>,
@@ -84,8 +84,8 @@ impl Ground<'_> {
         negotiate(client, server, has_key).err().map(|nothing| nothing.kind)
     }
 
-    /// Lists that a policy has made of those in force, with what has to stay at their ends for those that can connect today, as far as
-    /// the policy lets it stay; and what stays for whom.
+    /// Adds to the lists that a policy has made of those in force what has to stay at their ends for peers that can connect today, as far as the
+    /// policy lets it stay; gives what stays for whom.
     pub fn kept(&self, policy: &Policy, in_force: &Lists, mut lists: Lists) -> (Lists, Vec<Kept>) {
         let today: Vec<&Peer> = self.mine().filter(|peer| self.lacks(peer, in_force).is_none()).collect();
         let mut kept: Vec<(Kind, String)> = Vec::new();

@@ -111,7 +111,7 @@ fn numbers(version: &str) -> Vec<u64> {
     version.split('.').map_while(|part| part.parse().ok()).collect()
 }
 
-/// All that are known.
+/// All peers that are known.
 ///
 /// # Errors
 /// The table of this build cannot be read, which a test rules out.

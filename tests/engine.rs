@@ -166,7 +166,7 @@ fn newer_ones_load_it_and_go_on() {
     }
 }
 
-/// An OpenSSL that has no engines: the provider serves, and its key for the engine means nothing.
+/// With an OpenSSL that has no engines the provider serves, and its key for the engine means nothing.
 #[test]
 fn without_engines_the_provider_serves_alone() {
     let Some(system) = System::without_engines() else { return };

@@ -107,7 +107,7 @@ const STOCK_CRASHES: [(&str, &str); 3] = [
     ("EC, empty", "low"),
 ];
 
-/// The uses that crashed.
+/// The uses that crashed, by their lines.
 fn crashed(lines: &[String]) -> Vec<(&str, &str)> {
     lines.iter().filter_map(|line| line.strip_suffix(" CRASHED")?.rsplit_once(": ")).collect()
 }
@@ -176,9 +176,8 @@ fn padding_needs_no_generator_of_the_default_context(lab: &Lab) {
     }
 }
 
-/// Each configuration as it was written compared with stock: beside a program for which the engine is registered, with the
-/// engine taken out (what a program gets that calls no low-level function), and with the default provider in front (so that
-/// OpenSSL's own key objects are the engine's).
+/// Compares each configuration as it was written with stock: beside a program for which the engine is registered, with the engine taken out (what a
+/// program gets that calls no low-level function), and with the default provider in front (so that OpenSSL's own key objects are the engine's).
 fn keys_answer_as_stock(lab: &Lab, written: &[(&str, PathBuf)]) {
     keys(lab);
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("battery/battery.c");
@@ -212,7 +211,7 @@ fn keys_answer_as_stock(lab: &Lab, written: &[(&str, PathBuf)]) {
     }
 }
 
-/// The ECDSA signatures that were made through us.
+/// ECDSA signatures that were made through adjunct.
 fn signatures(lab: &Lab) -> u64 {
     lab.counters().get("ECDSA Sign").map_or(0, |(hardware, software)| hardware + software)
 }

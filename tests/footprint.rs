@@ -54,7 +54,7 @@ fn the_module_costs_little() {
     }
 }
 
-/// Pages that a child is given in one handshake, forked by a server as PostgreSQL is: the median.
+/// Pages that a child is given in a handshake, forked by a server as PostgreSQL is: the median.
 fn faults(lab: &Lab, conf: &Path, version: &str) -> u64 {
     let mut command = Command::new(env!("CARGO_BIN_EXE_adjunct-forked"));
     command.arg(lab.path("server.pem")).arg(lab.path("server.key")).arg(version).arg("41");

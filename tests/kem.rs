@@ -120,7 +120,7 @@ fn every_group_with_openssls_own() {
     }
 }
 
-/// Named by nobody they are not offered, and not taken either; TLS 1.2 knows nothing of them.
+/// Groups that no list names are neither offered nor taken; TLS 1.2 does not know them.
 #[test]
 fn no_group_is_offered_that_nobody_names() {
     if !older() {
@@ -295,7 +295,7 @@ fn chromium_with_the_servers_of_this_debian() {
     }
 }
 
-/// A list that names a group of the module's, in programs that cannot load it: everything goes on as without the list.
+/// With a list that names a group of the module's, programs that cannot load the module go on as without the list.
 #[test]
 fn nobody_is_locked_out_where_the_module_does_not_load() {
     let here = System::here();

@@ -38,7 +38,7 @@ fn private(lab: &Lab, system: &System, conf: &Path, options: &[&str]) -> Command
     command
 }
 
-/// Runs it; its report, and its exit status, which must agree with the report.
+/// Runs `ssh verify`; gives its report and its exit status, which must agree with the report.
 fn report(command: &mut Command) -> (Value, i32) {
     let out = command.output().expect("adjunct runs");
     let (said, code) = (String::from_utf8_lossy(&out.stderr).into_owned(), out.status.code().unwrap_or(-1));
@@ -210,7 +210,7 @@ fn with_peer(lab: &Lab, system: &System, conf: &Path, config: &Path) -> Command 
     command
 }
 
-/// A server that others run, on this machine: its side is seen in the ordinary counters. Old and new, on one side each.
+/// Each side of a server that others run on this machine is seen in the ordinary counters. Old and new, on one side each.
 #[test]
 fn each_side_is_seen_for_itself() {
     if !is_root() {
@@ -260,7 +260,7 @@ fn a_jump_host_is_not_counted() {
     }
 }
 
-/// A signature that ssh did not make is not looked for in its counters.
+/// A signature that an agent made is not looked for in ssh's counters.
 #[test]
 fn an_agent_signs_for_itself() {
     let (lab, system) = (Lab::new(), System::here());

@@ -20,7 +20,7 @@ use std::time::{Duration, Instant};
 /// Parts of a doubling by which times are told apart: 1.6 %.
 const PARTS: u64 = 64;
 const BUCKETS: usize = 36 * PARTS as usize;
-/// Processes that do not come to an end of their operation in so long hang.
+/// Time in which a process has to end its operation; a process that does not hangs.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 const LEAD_IN: u32 = 0;
@@ -46,7 +46,7 @@ pub type Times = Vec<(u16, u64)>;
 /// What a slice came to.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Slice {
-    /// Operations that ended in the time that counts.
+    /// Operations that ended in the time that counts, after the lead-in.
     pub operations: u64,
     /// Length of the time in which [`Slice::operations`] were counted.
     pub wall: Duration,
@@ -54,9 +54,9 @@ pub struct Slice {
     pub cpu: Duration,
     /// CPU time of the other processes that were named.
     pub others: Duration,
-    /// Operations with those of the lead-in.
+    /// Operations, those of the lead-in included.
     pub all: u64,
-    /// How long they took.
+    /// Latencies of the operations.
     pub times: Times,
 }
 
@@ -132,7 +132,7 @@ pub fn percentile<'a>(slices: impl IntoIterator<Item = &'a Slice>, percent: u64)
     found.map_or(0.0, |at| middle(at as u16) / 1e3)
 }
 
-/// Processes that have the same work each; they end when it is dropped, and when the process ends that forked them.
+/// Processes that have the same work each; they end when this value is dropped, and when the process that forked them ends.
 #[derive(Debug)]
 pub struct Crew {
     shared: &'static Shared,
@@ -270,13 +270,13 @@ fn member(shared: &Shared, all: u32, work: &mut Work) -> ! {
     }
 }
 
-/// Has a program that is started end by a signal when the thread ends that starts it.
+/// Has the program that `command` starts end by a signal when the thread that starts it ends.
 pub fn ends_with_us(command: &mut Command) -> &mut Command {
     // SAFETY: one system call.
     unsafe { command.pre_exec(|| Ok(rustix::process::set_parent_process_death_signal(Some(Signal::TERM))?)) }
 }
 
-/// Has a program that is started run with this niceness, where the system allows it.
+/// Has the program that `command` starts run with this niceness, where the system allows it.
 pub fn nice(command: &mut Command, niceness: i32) -> &mut Command {
     // SAFETY: two system calls.
     unsafe {

@@ -20,16 +20,16 @@ const SIGNATURES: usize = 32;
 pub enum Operation {
     /// `EVP_PKEY_sign` of a SHA-256 value.
     Sign(Padding),
-    /// `EVP_PKEY_verify` of it.
+    /// `EVP_PKEY_verify` of a signature.
     Verify(Padding),
     /// `EVP_DigestSign` of 32 bytes: keys that hash the message themselves, others with SHA-256. These, and all in newer
     /// OpenSSL versions, take an init for every message.
     SignMessage,
-    /// `EVP_DigestVerify` of it.
+    /// `EVP_DigestVerify` of a signature.
     VerifyMessage,
     /// `EVP_PKEY_encrypt` of 32 bytes.
     Encrypt(Padding),
-    /// `EVP_PKEY_decrypt` of them.
+    /// `EVP_PKEY_decrypt` of a ciphertext.
     Decrypt(Padding),
     /// `EVP_PKEY_derive` with a peer set before.
     Derive,

@@ -97,7 +97,7 @@ impl Cipher {
         Message::new(side, &cipher, self.mode, true, pattern(size))?.sealed(&self.title()).map(Some)
     }
 
-    /// The work of one message of `size` bytes; `None` where the side does not have the cipher.
+    /// The work on a message of `size` bytes; `None` where the side does not have the cipher.
     pub fn work(&self, side: Side, size: usize) -> Result<Option<Work>, Error> {
         let Some(cipher) = self.fetch(side) else { return Ok(None) };
         if self.encrypt {

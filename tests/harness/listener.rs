@@ -62,7 +62,7 @@ impl Listener {
         String::from_utf8_lossy(&std::fs::read(&self.log).unwrap_or_default()).into_owned()
     }
 
-    /// Sends it a signal.
+    /// Sends the server a signal.
     pub fn signal(&self, signal: i32) {
         // SAFETY: a signal to a child that was not waited for.
         unsafe { libc::kill(self.child.id() as i32, signal) };

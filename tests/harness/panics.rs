@@ -27,7 +27,7 @@ fn caught(depth: u32) -> bool {
     ended.is_err() && dropped == depth + 1
 }
 
-/// Whether one is in a forked child.
+/// Whether a panic in a forked child is caught.
 fn caught_in_a_child() -> bool {
     // SAFETY: the child panics, and ends.
     unsafe {

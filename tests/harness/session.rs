@@ -166,9 +166,9 @@ impl Pair<'_> {
         self.lab.write(&format!("ssh-{name}"), text)
     }
 
-    /// `sshd` with its configuration; the words after it are the caller's. sshd starts every command by the account's shell, whose startup
-    /// files are none of a test's business and may take longer than all the rest (pyenv's wait for a lock of all shells): as in the lab of
-    /// `adjunct ssh`, the session's environment keeps them out.
+    /// `sshd` with its configuration; the words after it are the caller's. sshd starts every command by the account's shell. Its startup files do not
+    /// belong to a test and may take longer than all the rest (pyenv's wait for a lock of all shells): the session's environment keeps them out, as
+    /// in the lab of `adjunct ssh`.
     pub fn sshd(&self, side: &Side, name: &str, words: &[&str]) -> Command {
         let (keys, home) = (Keys::shared(), self.lab.path("home"));
         let home = home.display();

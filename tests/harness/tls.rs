@@ -84,7 +84,7 @@ impl Server {
         String::from_utf8_lossy(&std::fs::read(&self.log).unwrap_or_default()).into_owned()
     }
 
-    /// Its process.
+    /// Number of the server's process.
     pub fn pid(&self) -> u32 {
         self.child.id()
     }

@@ -37,8 +37,8 @@ fn close(live: Live) {
     assert!(status.success(), "{status}: {log}");
 }
 
-/// The module, its configuration and both at once change under a running session: by rename, as packages are upgraded and
-/// as `adjunct openssl disable` writes. It goes on as it began, with new keys on the way; the next one is as configured.
+/// The module, its configuration and both at once change under a running session: by rename, as packages are upgraded and as `adjunct openssl
+/// disable` writes. The session goes on as it began, with new keys on the way; the next one is as configured.
 #[test]
 fn sessions_outlive_disabling_and_upgrades() {
     each_system(|system| {

@@ -102,7 +102,7 @@ fn many_logins_at_once_lose_none() {
     });
 }
 
-/// More of them than there are slots for counters, where everything is tried.
+/// Many logins in a row leave nothing behind: more of them than there are slots for counters, where everything is tried.
 #[test]
 fn many_logins_in_a_row_leave_nothing() {
     each_system(many_in_a_row);

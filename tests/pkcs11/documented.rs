@@ -48,7 +48,7 @@ struct Printed {
     /// The words in bold, or the heading, that come before it.
     under: String,
     text: String,
-    /// The lines below it.
+    /// The lines below the command.
     below: Vec<String>,
 }
 

@@ -37,7 +37,7 @@ pub struct Measured {
     pub cpu_rate: f64,
     /// The time of an operation that half of them took at most, in microseconds.
     pub p50: f64,
-    /// The time that 99 of 100 took at most.
+    /// Latency in nanoseconds that 99 of 100 operations took at most.
     pub p99: f64,
     /// What `between` gave for the side's slices, one after the other.
     pub extra: Vec<u64>,

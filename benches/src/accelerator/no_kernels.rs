@@ -10,7 +10,7 @@ pub const LANES: usize = 8;
 /// A kernel with its full batch.
 #[derive(Debug)]
 pub struct Kernel {
-    /// Its instructions.
+    /// IFMA instructions of a call.
     pub instructions: u64,
     /// A call of the kernel.
     pub work: Work,

@@ -17,7 +17,7 @@ pub struct Done {
     pub cpu: Duration,
 }
 
-/// What one thread has, made in it.
+/// The state that a thread makes for its share of the load.
 pub trait Thread {
     /// Does the operation that is measured, once.
     ///
@@ -25,7 +25,7 @@ pub trait Thread {
     /// [`Why`] it cannot go on.
     fn operation(&mut self) -> Result<(), Why>;
 
-    /// Ends it, after the time that counts.
+    /// Ends the thread's work, after the time that counts.
     ///
     /// # Errors
     /// [`Why`] it cannot be ended.

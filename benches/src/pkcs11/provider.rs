@@ -121,7 +121,7 @@ impl Provider {
         keys.ok_or_else(|| Why::Missing("no such keys".to_owned()))
     }
 
-    /// Loads it with a row's threads for so long.
+    /// Loads the provider with a row's threads for `length`.
     ///
     /// # Errors
     /// [`Why`] it cannot be measured.

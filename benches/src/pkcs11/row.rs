@@ -93,7 +93,7 @@ pub struct Row {
 }
 
 impl Row {
-    /// Its name, without the threads.
+    /// Title of the row, without the threads.
     pub fn title(&self) -> String {
         let pair = |pair| match pair {
             Pair::Rsa(bits) => format!("RSA-{bits}"),
@@ -134,7 +134,7 @@ impl Row {
         title
     }
 
-    /// Whether it needs a process of its own, which is of no use afterwards.
+    /// Whether the row needs a process of its own, which is of no use afterwards.
     pub fn apart(&self) -> bool {
         matches!(self.what, What::Login | What::Initialize | What::Start)
     }

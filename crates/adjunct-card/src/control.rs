@@ -75,15 +75,15 @@ pub enum Request {
     ResetCounts(Option<u8>),
     /// All nodes but the default one.
     ListNodes,
-    /// Makes a node that allows nothing, of the next free name where none is given.
+    /// Makes a node that allows nothing; without a name, by the next free one.
     CreateNode(Option<String>),
-    /// Removes one.
+    /// Removes a node.
     DestroyNode(String),
     /// Allows a node something, or no more.
     ChangeNode(String, Item, bool),
 }
 
-/// What came of it.
+/// The daemon's answer to an order.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Reply {

@@ -31,12 +31,12 @@ impl Folder {
         own.filter(|own| !has_state(&system) && has_state(own)).unwrap_or(system)
     }
 
-    /// Its path.
+    /// Path of the folder.
     pub fn path(&self) -> &Path {
         &self.0
     }
 
-    /// The file that shows the cards.
+    /// Path of the file that shows the cards.
     pub fn state(&self) -> PathBuf {
         self.0.join("cards")
     }

@@ -41,7 +41,7 @@ pub enum Order {
 /// A card tells the daemon.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Report {
-    /// Its tests have passed: it takes programs.
+    /// The card's tests have passed: it takes programs.
     Ready,
     /// A known answer was not found, or results of batches were wrong: it is not to be used.
     Faulty,

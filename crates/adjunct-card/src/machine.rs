@@ -168,7 +168,7 @@ impl Card {
     }
 }
 
-/// What a machine that can have no card says of it.
+/// What a machine that can have no card says about that.
 pub const NO_LANES: &str = "This CPU has neither AVX-512 IFMA nor AVX2 and FMA, without which an accelerator would be no faster than programs alone.";
 
 /// All cards of the machine, and the bus.

@@ -178,7 +178,7 @@ impl Shared {
         Ok((shared, file, owner))
     }
 
-    /// Maps a file that was made. It stays mapped until the process ends.
+    /// Maps the state's file, which was made. It stays mapped until the process ends.
     ///
     /// # Errors
     /// What the system says.
@@ -400,7 +400,7 @@ pub fn last(path: &Path) -> Option<Machine> {
     of_bytes(&std::fs::read(path).ok()?)
 }
 
-/// The state that the bytes of a file say; `None` where they say none.
+/// Reads the state out of the bytes of a file; `None` where they are no state.
 pub fn of_bytes(bytes: &[u8]) -> Option<Machine> {
     let words = bytes.chunks_exact(8).map(|word| u64::from_ne_bytes(word.try_into().unwrap_or_default()));
     parse(&words.collect::<Vec<_>>())

@@ -29,7 +29,7 @@ const SIGNAL: libc::c_int = libc::SIGURG;
 #[derive(Debug)]
 struct Pace {
     id: libc::pid_t,
-    /// Changes whenever it begins or ends to wait for events; odd while it works.
+    /// Counter that changes whenever the thread begins or ends to wait for events; odd while it works.
     step: AtomicU64,
 }
 

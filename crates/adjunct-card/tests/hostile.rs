@@ -81,7 +81,7 @@ fn is_over(connection: &OwnedFd) -> bool {
     matches!(rustix::net::recv(connection, &mut [0; 1][..], RecvFlags::DONTWAIT | RecvFlags::PEEK), Ok((0, _)))
 }
 
-/// Requests that were there before, hundreds of them, are not done before another user's one.
+/// Another user's request is done before hundreds of one user's that came before it.
 #[test]
 fn another_s_request_is_done_before_hundreds_of_one_user_s() {
     if !there_can_be_users() {

@@ -21,7 +21,7 @@ pub type DigestUpdate = unsafe extern "C" fn(context: Opaque, data: *const u8, l
 pub type DigestFinal = unsafe extern "C" fn(context: Opaque, out: *mut u8) -> c_int;
 /// `EVP_MD`'s copy.
 pub type DigestCopy = unsafe extern "C" fn(to: Opaque, from: Opaque) -> c_int;
-/// `ENGINE`'s function that lists ciphers or digests, or gives one.
+/// The type of `ENGINE`'s function that lists ciphers or digests, or gives one.
 pub type Selector =
     unsafe extern "C" fn(engine: Opaque, method: *mut Opaque, nids: *mut *const c_int, nid: c_int) -> c_int;
 

@@ -27,7 +27,7 @@ impl Tables {
         Tables([const { AtomicPtr::new(null_mut()) }; 2])
     }
 
-    /// Adds one.
+    /// Adds a table.
     pub fn add(&self, table: *const c_void) {
         for place in &self.0 {
             let (new, order) = (table.cast_mut(), Ordering::AcqRel);

@@ -37,7 +37,7 @@ pub trait Agreement<const N: usize>: Curve<N> {
 pub trait Signatures<const N: usize, const S: usize>: Curve<N> {
     /// What a signature counts as.
     const SIGN: Function;
-    /// What its verification counts as.
+    /// Function that verifications count as.
     const VERIFY: Function;
 
     /// Whether hardware signs a message of so many bytes.
@@ -215,7 +215,7 @@ impl<C, const N: usize> std::fmt::Debug for Key<C, N> {
 }
 
 impl<C: Curve<N>, const N: usize> Key<C, N> {
-    /// An empty one.
+    /// Makes an empty key.
     ///
     /// # Errors
     /// [`Errno::NO_DEVICE`] where nothing serves this curve: that is how programs ask.
@@ -224,7 +224,7 @@ impl<C: Curve<N>, const N: usize> Key<C, N> {
         Ok(Key { private: None, public: None, own: Once::new(), curve: PhantomData })
     }
 
-    /// Sets the halves that are given.
+    /// Sets the halves of the key that are given.
     ///
     /// # Errors
     /// [`Errno::INVALID`] for none.
@@ -252,7 +252,7 @@ impl<C: Curve<N>, const N: usize> Key<C, N> {
         self.private.as_ref().ok_or(Errno::INVALID)
     }
 
-    /// The public half: that which was set, or else that of the private one.
+    /// The public half: the one that was set, or else that of the private half.
     ///
     /// # Errors
     /// [`Errno::INVALID`] where there is neither; [`Errno::NO_DEVICE`] where nothing computes it.
@@ -273,7 +273,7 @@ impl<C: Curve<N>, const N: usize> Key<C, N> {
         Ok(public)
     }
 
-    /// Makes a new one.
+    /// Generates a new key.
     ///
     /// # Errors
     /// [`Errno::NO_DEVICE`] where nothing serves it; the key is as it was.

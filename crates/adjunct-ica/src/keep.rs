@@ -96,7 +96,7 @@ impl<T> Kept<T> {
         std::mem::take(&mut state.keys)
     }
 
-    /// The key of these numbers, made if it is not there.
+    /// Finds the key of these numbers, or makes it.
     ///
     /// # Errors
     /// Those of `make`; [`Errno::NO_MEMORY`].
@@ -136,7 +136,7 @@ impl<T> Kept<T> {
         Ok(key)
     }
 
-    /// Wipes them all: at once, or where somebody is inside, when he leaves.
+    /// Wipes all keys: at once, or where another thread is inside, when that leaves.
     pub fn clear(&self) {
         self.wishes.fetch_add(1, SeqCst);
         self.hold(|_| ());
@@ -208,7 +208,7 @@ mod tests {
         }
     }
 
-    /// Has these keys prepared; the number of them that were not there.
+    /// Has these keys prepared; gives the number of them that were not there.
     fn prepare<'a>(kept: &Kept<Counting<'a>>, wiped: &'a AtomicU32, numbers: std::ops::Range<u8>) -> usize {
         let mut made = 0;
         for number in numbers {

@@ -25,7 +25,7 @@ const RSA: (u32, u32) = (0xf, 0xc);
 pub struct Element {
     /// The function's number.
     pub number: u32,
-    /// What serves it.
+    /// Flags that say what serves the function.
     pub flags: u32,
     /// Key lengths and curves; 0 where nothing serves it.
     pub property: u32,

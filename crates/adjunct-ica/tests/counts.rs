@@ -52,7 +52,7 @@ fn counted(before: &Snapshot, after: &Snapshot) -> Vec<(Counter, u64)> {
     found
 }
 
-/// What one call of `symbol|row|bits|direction` must count.
+/// What a call of `symbol|row|bits|direction` must count.
 fn expected(row: &str, bits: usize, direction: &str, machine: Machine) -> Vec<(Counter, u64)> {
     if row.is_empty() {
         return Vec::new();

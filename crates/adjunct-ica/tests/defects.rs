@@ -42,7 +42,7 @@ impl Own {
         Apart::of(&self.word)
     }
 
-    /// `program.c` in one of its modes, counting here.
+    /// `program.c` in one of its modes, with these counters.
     fn program(&self, arguments: &[&str]) -> Command {
         let mut program = program("defects/program");
         program.env_remove("ADJUNCT_STATS").env("ADJUNCT_STATS_KEY", &self.word).args(arguments);
@@ -228,7 +228,7 @@ fn two_processes_counts_are_both_there() {
     assert_eq!(own.hashes(me()), 40_005);
 }
 
-/// The original counts its self-tests, and for the user who loaded it.
+/// Loading the library counts nothing, where the original counts its self-tests; calls count for the user that the process has by then.
 #[test]
 fn loading_counts_nothing_and_counts_go_to_who_the_process_is() {
     let own = Own::new("who");

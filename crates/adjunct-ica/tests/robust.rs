@@ -37,7 +37,7 @@ fn buffers_may_overlap() {
     is_good_without_instructions("robust/overlap");
 }
 
-/// Lengths that no message has; with ADJUNCT_LONG=1 also messages of more than 4 GB, which take minutes.
+/// Lengths that no message has are refused; with ADJUNCT_LONG=1 messages of more than 4 GB, which take minutes, are right.
 #[test]
 fn lengths_of_more_than_32_bits_are_what_they_say() {
     let all = std::env::var_os("ADJUNCT_LONG").is_some();

@@ -98,7 +98,7 @@ impl TlsGroups {
         &self.names
     }
 
-    /// Whether a name that stands already is of one of them.
+    /// Whether a name in the list is of one of these groups.
     fn has(&self, name: &str) -> bool {
         let name = bare(name);
         let known = known(name);

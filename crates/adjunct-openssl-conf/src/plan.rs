@@ -101,7 +101,7 @@ impl ProviderState {
 pub struct State {
     /// The providers listed.
     pub providers: Vec<ProviderState>,
-    /// adjunct among them.
+    /// adjunct's entry, if there is one.
     pub adjunct: Option<ProviderState>,
     /// Whether the default provider is activated by name.
     pub default_active: bool,
@@ -223,7 +223,7 @@ fn provider(model: &Model, entry: &Entry) -> ProviderState {
     state
 }
 
-/// The first provider that a file activates, and neither after the default provider nor one of those that only complete it.
+/// The first provider that a file activates before the default provider, leaving out those that only complete it.
 fn before_default(listed: &[ProviderState]) -> Option<&ProviderState> {
     let active = listed.iter().filter(|p| p.active && ![&b"legacy"[..], b"base"].contains(&p.name.as_slice()));
     active.into_iter().next().filter(|p| p.name != b"default")
@@ -265,8 +265,8 @@ impl Plan<'_> {
         self.lines.push((section.to_owned(), name.to_owned(), value.to_owned()));
     }
 
-    /// The section that a module of the initialization section names, or (for `None`) that section itself. Where nothing
-    /// is named a section of ours is, and the line that names it is planned.
+    /// Finds the section that a module of the initialization section names, or (for `None`) that section itself. Where nothing is named, plans a
+    /// section of adjunct's and the line that names it.
     fn module_section(&mut self, module: Option<(&str, &str, &str)>) -> Result<String, Refused> {
         let (holder, key, ours) = module.unwrap_or(("default", "openssl_conf", "adjunct_init"));
         if module.is_some() {
@@ -300,7 +300,7 @@ impl Plan<'_> {
         }
     }
 
-    /// A section name that is not in use.
+    /// Makes a section name that is not in use.
     fn fresh(&self, wanted: &str) -> String {
         let taken =
             |name: &str| self.model.section(name.as_bytes()).is_some() || self.names.iter().any(|(n, _)| n == name);
@@ -480,7 +480,7 @@ impl Plan<'_> {
         }
     }
 
-    /// A section that serves two purposes cannot take a line for one of them.
+    /// Refuses a section that serves two purposes: it cannot take a line for one of them.
     fn distinct(&self) -> Result<(), Refused> {
         for (index, (name, place)) in self.names.iter().enumerate() {
             let again = self.names[..index].iter().any(|(other, _)| other == name) || name == "default";
@@ -510,7 +510,7 @@ impl Plan<'_> {
     }
 }
 
-/// A property query that stands in the file, and its clauses.
+/// Parses a property query of the file into its text and clauses.
 fn query(entry: &Entry) -> Result<(String, Vec<Clause>), Refused> {
     if !entry.certain {
         let text = "the property query depends on the environment".to_owned();

@@ -225,7 +225,7 @@ fn describe(method: &Method, params: *mut Param) -> c_int {
     done.into()
 }
 
-/// Runs the one-shot function.
+/// Runs the one-shot function of a digest.
 unsafe fn at_once(
     method: &'static Method,
     data: *const u8,
@@ -272,8 +272,8 @@ unsafe extern "C" fn sha1_settable(_ctx: *mut c_void, _provctx: *mut c_void) -> 
     SHA1_SETTABLE.as_ptr()
 }
 
-/// The functions of one method and what OpenSSL lists it as; `extra` are the entries only some have. `ROOM` is there the words of the
-/// method's state: a server may have a context for each of many thousand connections.
+/// The functions of a method and what OpenSSL lists it as; `extra` are the entries only some have. `ROOM` is the number of words of the method's
+/// state: a server may have a context for each of many thousand connections.
 macro_rules! offer {
     ($($module:ident $method:ident $description:literal [$($extra:expr),*];)*) => {
         $(mod $module {

@@ -37,16 +37,16 @@ const OTHERS: &str = "?provider!=default";
 /// What hides `default` from all that do not speak of providers.
 const NOT_DEFAULT: &str = "provider!=default";
 
-/// The providers that come with OpenSSL and serve none of the keys that adjunct serves, or are what it stands before.
+/// The providers that come with OpenSSL: they serve none of the keys that adjunct serves, or are what adjunct stands before.
 const OF_OPENSSL: [&CStr; 3] = [c"default", c"legacy", c"base"];
 
-/// Functions that load a provider beside `default`. Who calls them means to have both.
+/// Functions that load a provider beside `default`: a program that calls them means to have both.
 const BESIDE_DEFAULT: [&str; 2] = ["OSSL_PROVIDER_try_load", "OSSL_PROVIDER_try_load_ex"];
 
 /// Functions for which OpenSSL loads `default` before the first search.
 const FOR_DEFAULT: [&str; 2] = ["OSSL_PROVIDER_available", "OSSL_PROVIDER_do_all"];
 
-/// How far it is, in the lower half of [`Seen::phase`]. Those that are there already are told of.
+/// The phase of a watch, in the lower half of [`Seen::phase`]: it is told of the providers that exist already.
 const TOLD: u64 = 0;
 /// Nobody has searched for an algorithm.
 const FRESH: u64 = 1;
@@ -70,7 +70,7 @@ struct Seen {
     phase: AtomicU64,
     /// OpenSSL's default provider, which the configuration has activated before adjunct.
     default: AtomicPtr<c_void>,
-    /// The references to it that the configuration has made.
+    /// References to the provider that the configuration has made.
     references: AtomicI32,
     /// The references to this provider before the first search, which makes one to each.
     own_references: AtomicI32,
@@ -122,7 +122,7 @@ impl Watch {
         }
     }
 
-    /// Notes that the program looks at the providers there are, for which OpenSSL would have loaded `default`.
+    /// Notes that the program lists providers, for which OpenSSL would have loaded `default`.
     pub fn looked_at(&self) {
         let _ = self.seen.phase.compare_exchange(FRESH, SERVES, AcqRel, Acquire);
     }
@@ -182,7 +182,7 @@ impl Seen {
         STEPPED_BACK
     }
 
-    /// Ends that `default` is hidden, which the program has loaded now. With more threads that cannot be done.
+    /// Stops hiding `default`, which the program has loaded now. In a program with threads that cannot be done.
     fn show_default(&self, core: &Core) -> u64 {
         if has_one_thread() {
             self.set(core, NOT_DEFAULT, OTHERS);

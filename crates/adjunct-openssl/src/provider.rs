@@ -31,7 +31,7 @@ pub struct Provider {
     pub(crate) library: fallback::Cache,
     /// The algorithms that the provider offers, by operation.
     pub(crate) tables: Vec<(c_int, Vec<OsslAlgorithm>)>,
-    /// Made when they are first asked for; null until then.
+    /// The encoders, made when they are first asked for; null until then.
     pub(crate) encoders: AtomicPtr<Encoders>,
 }
 

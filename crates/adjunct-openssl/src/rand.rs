@@ -23,7 +23,7 @@ const READY: u8 = 1;
 
 /// Security strength in bits: the library's generator is AES-256.
 const STRENGTH: c_uint = 256;
-/// Bytes in one request (NIST SP 800-90A, table 3).
+/// The most bytes of a request (NIST SP 800-90A, table 3).
 const MAX_REQUEST: usize = 1 << 16;
 /// The longest input of a kind, in bytes, as OpenSSL's own generator has it.
 const MAX_LENGTH: usize = i32::MAX as usize;

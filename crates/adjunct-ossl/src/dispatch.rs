@@ -80,7 +80,7 @@ impl OsslAlgorithm {
         })
     }
 
-    /// Whether one of its names is `name`; to be asked of an entry of [`OsslAlgorithm::list`].
+    /// Whether one of the algorithm's names is `name`; for an entry of [`OsslAlgorithm::list`].
     pub(crate) fn is_named(&self, name: &CStr) -> bool {
         // SAFETY: the names of an entry before the end are a C string.
         let names = unsafe { CStr::from_ptr(self.names) }.to_bytes();

@@ -102,7 +102,7 @@ struct Tables {
 }
 
 impl Tables {
-    /// `None` where it is linked statically.
+    /// Reads the tables of an object; `None` where it is linked statically.
     ///
     /// # Safety
     /// The object is as the loader describes it.

@@ -19,7 +19,7 @@ impl<T> Known<T> {
         Known(AtomicPtr::new(std::ptr::null_mut()))
     }
 
-    /// All that were met, the newest first.
+    /// All values, the newest first.
     #[inline]
     pub fn iter(&self) -> impl Iterator<Item = &'static T> {
         self.entries().map(|entry| &entry.value)

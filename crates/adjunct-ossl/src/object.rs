@@ -54,7 +54,7 @@ impl Object {
     }
 }
 
-/// The libcrypto that the process has, or else the system's: for those that no libcrypto has called.
+/// The libcrypto that the process has, or else the system's: for callers that no libcrypto has called.
 pub fn libcrypto() -> Option<Object> {
     Object::named(&[c"libcrypto.so.3", c"libcrypto.so.4"], c"OSSL_LIB_CTX_new")
 }
@@ -71,7 +71,7 @@ pub type Header = libc::Elf32_Phdr;
 pub struct Loaded<'a> {
     /// What is added to the addresses that its file has.
     pub base: usize,
-    /// The path it was loaded from; empty or null for the program itself. It lives as long as the object.
+    /// Path that the object was loaded from; empty or null for the program itself. It lives as long as the object.
     name: *const c_char,
     /// Its program headers.
     pub headers: &'a [Header],
@@ -125,7 +125,7 @@ pub fn find_loaded<T, F: FnMut(Loaded<'_>) -> Option<T>>(find: F) -> Option<T> {
 /// one: in libcrypto that takes longer than all else a module does while it loads.)
 struct Place {
     base: usize,
-    /// The path it was loaded from; empty for the program itself. It lives as long as the object, which its caller keeps.
+    /// Path that the object was loaded from; empty for the program itself. It lives as long as the object, which its caller keeps.
     name: *const c_char,
 }
 
@@ -166,7 +166,7 @@ macro_rules! functions {
         }
 
         impl $name {
-            /// Looks all of them up.
+            /// Looks up all functions.
             $visibility fn find(object: $crate::object::Object) -> Option<$name> {
                 Some($name {
                     $($($part: <$type>::find(object)?,)*)?

@@ -44,7 +44,7 @@ impl Reason {
         (self.library as c_int, self.number as c_int)
     }
 
-    /// The words that go with it.
+    /// The text that goes with the error.
     pub const fn data(self) -> Option<&'static CStr> {
         self.data
     }

@@ -96,7 +96,7 @@ impl Module {
         Ok(Module { list, initialized: false })
     }
 
-    /// Initializes it, without arguments.
+    /// Initializes the module, without arguments.
     ///
     /// # Errors
     /// What the module returns.
@@ -106,7 +106,7 @@ impl Module {
         Ok(())
     }
 
-    /// Initializes it for several threads, which lock as the system does.
+    /// Initializes the module for several threads, which lock as the system does.
     ///
     /// # Errors
     /// What the module returns.
@@ -278,7 +278,7 @@ impl Session<'_> {
         call!(self.module, C_SetPIN, self.handle, old_pin, length(old), new_pin, length(new))
     }
 
-    /// Closes it.
+    /// Closes the session.
     ///
     /// # Errors
     /// What the module returns.

@@ -15,7 +15,7 @@ const GRACE: Duration = Duration::from_secs(10);
 /// How long a change that is half made may take to be taken back.
 const HELD: Duration = Duration::from_secs(120);
 
-/// Signals that come within this time of the first mean the same.
+/// Time after the first signal in which further signals mean the same.
 const TOGETHER: Duration = Duration::from_millis(300);
 
 /// How many changes are half made.

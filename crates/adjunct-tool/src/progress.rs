@@ -30,7 +30,7 @@ impl End {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The time as it is shown: what is left, else what has gone since `start`.
+    /// The time that is shown: what is left, else what has gone since `start`.
     fn text(&self, start: Instant) -> String {
         match *self.lock() {
             // What takes longer than was thought says how long it has taken, not that nothing is left.
@@ -126,7 +126,7 @@ impl Progress {
         self.show(part, what, (part >= TELLS).then(|| spent.as_secs_f64() * (1.0 - part) / part));
     }
 
-    /// Sets it where it is known how long the rest will take, in seconds.
+    /// Sets the bar where it is known how long the rest will take, in seconds.
     pub fn set_left(&self, left: f64, what: &str) {
         let spent = self.start.elapsed().as_secs_f64();
         self.show(spent / (spent + left.max(0.0)).max(1e-9), what, Some(left));

@@ -158,8 +158,7 @@ impl Ended {
         self.write_partial(sink, &text)
     }
 
-    /// Writes a text that a sink gets beside JSON, if that was asked for: a page, a table. That of a run which ended early goes to
-    /// FILE.partial.
+    /// Writes a text that a sink gets beside JSON, if that was asked for: a page, a table. The text of a run which ended early goes to FILE.partial.
     ///
     /// # Errors
     /// As [`Sink::write`].

@@ -96,7 +96,7 @@ impl Records {
         Ok(())
     }
 
-    /// Sends it.
+    /// Sends the records that wait.
     ///
     /// # Errors
     /// What the system says.

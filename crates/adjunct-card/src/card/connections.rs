@@ -26,7 +26,7 @@ pub enum Admission {
 
 /// What can be asked of a connection.
 pub trait Held {
-    /// Whether it has a request under way.
+    /// Whether the connection has a request under way.
     fn is_busy(&self) -> bool;
 }
 
@@ -85,7 +85,7 @@ impl<T: Held> Connections<T> {
         found.map_or(Admission::Refused, Admission::InPlaceOf)
     }
 
-    /// Takes one in; its number.
+    /// Takes a connection in; its number.
     pub fn insert(&mut self, uid: u32, held: T) -> u64 {
         let number = self.next;
         self.next += 1;
@@ -107,7 +107,7 @@ impl<T: Held> Connections<T> {
         Some(&mut connection.held)
     }
 
-    /// Lets one go.
+    /// Lets a connection go.
     pub fn remove(&mut self, number: u64) -> Option<T> {
         let Connection { uid, held, .. } = self.all.remove(&number)?;
         if let Some(user) = self.users.get_mut(&uid) {
@@ -119,7 +119,7 @@ impl<T: Held> Connections<T> {
         Some(held)
     }
 
-    /// The numbers of those that something holds for.
+    /// The numbers of the connections for which `holds` is true.
     pub fn which(&self, holds: impl Fn(&T) -> bool) -> Vec<u64> {
         self.all.iter().filter(|(_, connection)| holds(&connection.held)).map(|(number, _)| *number).collect()
     }

@@ -12,7 +12,7 @@ use adjunct::ops::random;
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 
-/// Keys that are kept.
+/// The most keys that are kept.
 const MOST: usize = 256;
 
 /// What a key is found by.
@@ -38,7 +38,7 @@ pub struct Secret([u8; 32]);
 adjunct_kernels::opaque_debug!(Secret);
 
 impl Secret {
-    /// A new one.
+    /// Makes a new secret.
     pub fn new() -> Secret {
         let mut secret = [0; 32];
         random::random(&mut secret);
@@ -81,7 +81,7 @@ impl Keys {
         self.keys.insert(tag, Kept { key, uid, used: self.uses });
     }
 
-    /// Forgets all; they are wiped when the last operation with them ends.
+    /// Forgets all keys; they are wiped when the last operation with them ends.
     pub fn clear(&mut self) {
         self.keys.clear();
     }

@@ -35,7 +35,7 @@ impl Parked {
         self.all.is_empty()
     }
 
-    /// Takes one in. Where there is no room it is told at once, and `false` returned.
+    /// Takes a connection in. Where there is no room it is told at once, and `false` returned.
     pub fn park(&mut self, socket: OwnedFd, now: Instant) -> bool {
         if self.all.len() < self.most {
             self.all.push_back((now, socket));
@@ -45,7 +45,7 @@ impl Parked {
         false
     }
 
-    /// Tells those whose time has come, and lets them go.
+    /// Tells the connections whose time has come, and lets them go.
     pub fn release(&mut self, now: Instant) {
         while self.all.front().is_some_and(|(since, _)| now.duration_since(*since) >= WHILE) {
             if let Some((_, socket)) = self.all.pop_front() {

@@ -21,14 +21,14 @@ use std::time::{Duration, Instant};
 
 /// Over how long a user's share of the workers' time is measured.
 const PERIOD: Duration = Duration::from_secs(1);
-/// Users that are remembered though nothing of theirs waits.
+/// The most users that are remembered though no request of theirs waits.
 const REMEMBERED: usize = 1024;
 const KINDS: usize = Kind::ALL.len();
 
-/// What one user may have.
+/// The most that a user may have.
 #[derive(Debug, Clone, Copy)]
 pub struct Limits {
-    /// Requests that wait.
+    /// Requests that may wait.
     pub waiting: usize,
     /// Part of the time of all workers, in hundredths.
     pub share: u32,
@@ -47,17 +47,17 @@ pub struct Waiting<T> {
     pub work: T,
     /// Number of the request among all requests.
     number: u64,
-    /// The batches that had ended when it came.
+    /// Number of batches that had ended when the request came.
     ended: u64,
 }
 
 /// What a user has.
 #[derive(Debug)]
 struct User<T> {
-    /// Its requests, by kind.
+    /// Requests of the user, by kind.
     requests: [VecDeque<Waiting<T>>; KINDS],
     waiting: usize,
-    /// Nanoseconds of workers that it has had, of a clock that all users share.
+    /// Nanoseconds of workers that the user has had, of a clock that all users share.
     time: u64,
     /// Time of workers since the period began.
     busy: Duration,
@@ -88,9 +88,9 @@ pub struct Pending<T> {
     batch: usize,
     running: usize,
     number: u64,
-    /// Batches that have ended.
+    /// Number of batches that have ended.
     ended: u64,
-    /// The time that the user had when it was last chosen whose turn it was.
+    /// Time of the user that was last chosen because it was its turn.
     time: u64,
     /// What a request of a kind takes of a worker, in nanoseconds.
     costs: [u64; KINDS],
@@ -143,7 +143,7 @@ impl<T> Pending<T> {
         Ok(())
     }
 
-    /// What a worker that has nothing to do is to do now; `gathered` where it has waited for more already.
+    /// Chooses what an idle worker does now; `gathered` where it has already waited for more requests.
     pub fn choose(&mut self, gathered: bool) -> Choice<T> {
         if self.running >= self.workers {
             return Choice::Nothing;

@@ -31,14 +31,14 @@ use zeroize::Zeroizing;
 pub(super) const DAEMON: u64 = u64::MAX;
 /// Nanoseconds within which the next request comes, where programs that were answered ask again: a wake of another CPU and their own work.
 const GATHERING: i64 = 50_000;
-/// Nanoseconds after which it is looked again whether other tasks still keep all CPUs busy, and for which requests wait for others at most.
+/// Nanoseconds after which it is looked again whether other tasks still keep all CPUs busy; also the longest time that requests wait for others.
 const LOOKING: i64 = 300_000;
 const GATHERED: u64 = 4_000_000;
 /// How long requests wait for others at first, and when none came for so long.
 const FIRST_GATHERED: u64 = 1_000_000;
-/// Programs that asked within so many milliseconds may ask again.
+/// Milliseconds in which a program that asked counts as one that may ask again.
 const LATELY: u64 = 50;
-/// Results that came wrong out of the lanes, after which the card is not to be used any more.
+/// Wrong results out of the lanes after which the card is not to be used any more.
 const FAULTS: u32 = 3;
 /// The results of one batch in this many are checked in the card until one was wrong; programs check every result.
 const CHECKED: u32 = 16;
@@ -51,7 +51,7 @@ pub struct Client {
     pub(super) queue: u16,
     /// The time, in units of [`LATELY`], in which it last asked.
     pub(super) asked: AtomicU64,
-    /// A request of it waits or is worked on: it may have one.
+    /// A request of the client waits or is worked on: there may be one at a time.
     busy: AtomicBool,
 }
 
@@ -71,7 +71,7 @@ impl Client {
         !self.busy.swap(true, AcqRel)
     }
 
-    /// Answers its request. One that does not take its answers is let go: the reader sees its end.
+    /// Answers the client's request. A client that does not take its answers is let go: the reader sees its end.
     pub fn answer(&self, status: Status, jobs: usize, output: &[u8]) {
         // First: it may ask again as soon as it has the answer.
         self.busy.swap(false, AcqRel);
@@ -108,14 +108,14 @@ pub struct Card {
     pub(super) secret: Secret,
     pub(super) keys: Mutex<Keys>,
     pub(super) pending: Mutex<Pending<Work>>,
-    /// Whoever reads holds it.
+    /// The reader, held by the thread that reads.
     pub(super) reader: Mutex<Reader>,
     faults: AtomicU32,
     batches: AtomicU32,
     load: Load,
     /// How long requests wait for others while the CPUs have other things to do, in nanoseconds: longer where that filled a batch.
     patience: AtomicU64,
-    /// Programs that asked in this time and the one before, in units of [`LATELY`]: its number, above 16 bits for each.
+    /// Programs that asked in this period and in the one before it: the period's number, in units of [`LATELY`], above 16 bits for each count.
     lately: AtomicU64,
 }
 
@@ -125,7 +125,7 @@ pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl Card {
-    /// A card that nobody serves yet.
+    /// Makes a card without threads.
     ///
     /// # Errors
     /// What the system says.
@@ -248,7 +248,7 @@ impl Card {
         self.lately.store(number << 32 | before << 16 | (count + 1).min(0xffff), Relaxed);
     }
 
-    /// The machine's tasks that can run, this thread included.
+    /// Tasks of the machine that can run, this thread included.
     fn runnable(&self) -> u64 {
         self.load.runnable().unwrap_or(1)
     }

@@ -39,7 +39,7 @@ impl Nodes {
         self.0.iter().map(|listening| listening.node.clone()).collect()
     }
 
-    /// Makes one that allows nothing.
+    /// Makes a node that allows nothing.
     ///
     /// # Errors
     /// [`Errno::EXIST`] where the name is taken, [`Errno::INVAL`] where it is none, [`Errno::NOSPC`] where there are too many; what the
@@ -72,7 +72,7 @@ impl Nodes {
         Ok(node)
     }
 
-    /// Removes one; connections that were made stay.
+    /// Removes a node; connections that were made stay.
     ///
     /// # Errors
     /// [`Errno::NODEV`] where there is none of this name.

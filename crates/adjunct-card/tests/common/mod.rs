@@ -106,12 +106,12 @@ impl Daemon {
         self.start_by(command);
     }
 
-    /// Starts it by this command; its cards are ready.
+    /// Starts the daemon by this command, and waits until its cards are ready.
     pub fn start_by(&mut self, command: Command) {
         assert!(self.try_start_by(command), "adjunctd cannot be started");
     }
 
-    /// Starts it by this command and waits for its cards; whether the command could be started.
+    /// Starts the daemon by this command and waits for its cards; whether the command could be started.
     pub fn try_start_by(&mut self, command: Command) -> bool {
         let path = self.folder.path().join("cards.conf");
         std::fs::write(&path, &self.config).unwrap();
@@ -130,7 +130,7 @@ impl Daemon {
         true
     }
 
-    /// Starts it by this command, whatever becomes of its cards; whether it could be started.
+    /// Starts the daemon by this command, whatever becomes of its cards; whether the command could be started.
     pub fn try_start_without_cards_by(&mut self, mut command: Command) -> bool {
         self.child = command.spawn().ok();
         self.child.is_some()
@@ -168,14 +168,14 @@ impl Daemon {
         control::ask(&self.of().control(), request).unwrap()
     }
 
-    /// Ends it as an administrator would; how it ended.
+    /// Ends the daemon as an administrator would; how it ended.
     pub fn end(&mut self) -> Output {
         let child = self.child.take().unwrap();
         signal(child.id(), libc::SIGTERM);
         child.wait_with_output().unwrap()
     }
 
-    /// Ends it as no administrator would.
+    /// Kills the daemon.
     pub fn kill(&mut self) {
         if let Some(mut child) = self.child.take() {
             child.kill().unwrap();
@@ -254,7 +254,7 @@ impl Daemon {
         });
     }
 
-    /// Runs it to its end, which is to be a good one.
+    /// Runs the program to its end, and checks that it succeeded.
     pub fn run(&self, test: &str) {
         succeeded(self.program(test).spawn().unwrap());
     }

@@ -12,8 +12,8 @@ use adjunct::ops::mac::BlockCipher;
 use adjunct::{InOut, wipe};
 use std::ffi::{c_uint, c_ulong};
 
-/// The functions of one cipher, each by its mode. The shape: the cipher, its block, what its functions take beside the
-/// key, the key's name, a slice of it, and its CMAC.
+/// The functions of a cipher, each by its mode. The shape: the cipher, its block, what its functions take beside the key, the key's name, a slice of
+/// it, and its CMAC.
 macro_rules! cipher {
     ($shape:tt; $($name:ident $mode:ident;)*) => {$(
         cipher!(@ $mode $name $shape);

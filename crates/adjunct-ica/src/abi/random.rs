@@ -11,7 +11,7 @@ use adjunct_ossl::guard;
 use std::ffi::{c_int, c_void};
 use zeroize::Zeroizing;
 
-/// `ica_drbg_mech_t`: of the one mechanism only the address counts.
+/// `ica_drbg_mech_t`: there is one mechanism, of which only the address counts.
 #[derive(Debug)]
 #[repr(C)]
 pub struct Mechanism(u8);

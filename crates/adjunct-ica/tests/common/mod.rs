@@ -12,7 +12,7 @@ use std::sync::{Mutex, OnceLock, PoisonError};
 mod runner;
 pub use runner::*;
 
-/// Runs it to success and gives what it printed.
+/// Runs a command that has to succeed, and gives what it printed.
 pub fn run(command: &mut Command) -> String {
     let output = command.output().unwrap_or_else(|e| panic!("{command:?}: {e}"));
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
@@ -20,8 +20,8 @@ pub fn run(command: &mut Command) -> String {
     String::from_utf8_lossy(&output.stdout).into_owned()
 }
 
-/// What commands count that `work` runs by the function it is given, in counters of their own; an error where there is no shared
-/// memory, `None` where nothing was counted.
+/// Counts, in counters of their own, what the commands do that `work` runs by the function it is given; an error where there is no shared memory,
+/// `None` where nothing was counted.
 pub fn counted(name: &str, work: impl FnOnce(&dyn Fn(&mut Command) -> String)) -> Result<Option<Snapshot>, Error> {
     let word = format!("libica-{name}-{}", std::process::id());
     work(&|command| run(command.env("ADJUNCT_STATS", "on").env("ADJUNCT_STATS_KEY", &word)));
@@ -158,7 +158,7 @@ pub fn is_good(name: &str, mask: &str) {
     assert_eq!(run(program.env("ADJUNCT_CPU", mask)), "good\n");
 }
 
-/// The mask that leaves the processor no crypto instructions.
+/// The mask that leaves the processor without crypto instructions.
 pub const PLAIN: &str = if cfg!(target_arch = "x86_64") {
     "-aes,-pclmul,-sha,-avx512"
 } else if cfg!(target_arch = "aarch64") {

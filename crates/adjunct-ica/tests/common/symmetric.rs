@@ -150,7 +150,7 @@ impl Message<'_> {
     }
 }
 
-/// CMAC in one call and in parts: makes it where it is good, and verifies it.
+/// Checks CMAC in one call and in parts: makes it where it is good, and verifies it.
 pub fn check_cmac(aes: bool, key: &[u8], message: &[u8], mac: &[u8], good: bool, what: &str) {
     let (k, kn, m, length) = (key.as_ptr(), key.len() as c_uint, message.as_ptr(), message.len() as c_ulong);
     let right = if good { 0 } else { FAULT };

@@ -12,7 +12,7 @@ use adjunct_ossl::jobs::{Callback, Jobs, STATUS_OK};
 use std::ffi::{c_int, c_void};
 use std::sync::atomic::{AtomicPtr, Ordering};
 
-/// Its address is the key of our descriptor in a wait context.
+/// A static whose address is the key of adjunct's descriptor in a wait context.
 static KEY: u8 = 0;
 
 fn key() -> *const c_void {
@@ -65,8 +65,8 @@ impl Waker {
         }
     }
 
-    /// Wakes the job that is about to pause, calls `pause`, and undoes it when that returns. Meanwhile the wait context
-    /// owns `held`.
+    /// Runs `pause` with the means to wake the job that is about to pause, and takes them back when it returns. Meanwhile the wait context owns
+    /// `held`.
     ///
     /// # Safety
     /// The job is still the one this thread is in.

@@ -22,7 +22,7 @@ pub struct Shared {
     pub key_len: u8,
     /// The header of the TLS record that comes next, with the length of its payload.
     pub tls_aad: Option<[u8; TLS_AAD]>,
-    /// What that record grows by.
+    /// Bytes that the record grows by.
     pub tls_pad: u8,
 }
 

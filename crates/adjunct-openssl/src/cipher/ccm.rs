@@ -53,7 +53,7 @@ impl Context {
         self.begun
     }
 
-    /// The message, and its tag: given out, or compared with `expected`. What does not authenticate is wiped.
+    /// Encrypts or decrypts the message, and gives its tag out or compares it with `expected`. A message that does not authenticate is wiped.
     ///
     /// # Safety
     /// `input` and `out` are valid for `len` bytes.

@@ -254,7 +254,7 @@ static FIXED_CTX: [Param; 4] = [
     Param::END,
 ];
 
-/// The list of those, with the counter or without.
+/// The list of parameters of ciphers with fixed lengths, with the counter or without.
 pub fn fixed_ctx(counter: bool) -> *const Param {
     FIXED_CTX[usize::from(!counter)..].as_ptr()
 }
@@ -335,7 +335,7 @@ impl State {
         1
     }
 
-    /// Takes lengths that cannot change.
+    /// Checks lengths, which cannot change.
     ///
     /// # Safety
     /// `params` is OpenSSL's.

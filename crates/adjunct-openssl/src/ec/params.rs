@@ -180,7 +180,7 @@ pub(super) fn describe(native: &Native, selection: c_int, builder: &mut Builder)
     }
 }
 
-/// Answers one request; `None` where only the default provider can.
+/// Answers a request; `None` where only the default provider can.
 pub(super) fn answer(native: &Native, p: &mut Param) -> Option<bool> {
     let curve = native.curve;
     let mut point = [0; MAX_POINT];

@@ -26,13 +26,13 @@ pub(super) trait Object: Sized + 'static {
     /// The pointers are those of `OSSL_FUNC_mac_init`.
     unsafe fn init(&mut self, key: *const u8, length: usize, params: *const Param) -> bool;
 
-    /// Goes on with it.
+    /// Goes on with the message.
     ///
     /// # Safety
     /// `data` is valid for `length` bytes, or for those of a TLS record that was announced.
     unsafe fn update(&mut self, data: *const u8, length: usize) -> bool;
 
-    /// Ends it.
+    /// Ends the message.
     ///
     /// # Safety
     /// `output` is as it describes itself.

@@ -29,7 +29,7 @@ pub static ALGORITHMS: &[Algorithm] = &[
 trait Keyed: Clone {
     /// The digest or cipher under it.
     type Under: Copy;
-    /// Its name.
+    /// Name of the MAC.
     const NAME: &CStr;
     /// The name of the parameter that tells the digest or cipher.
     const UNDER: &CStr;
@@ -37,12 +37,12 @@ trait Keyed: Clone {
     fn under(name: &str) -> Option<Self::Under>;
     /// Whether an engine of the program replaces it.
     fn replaced(under: Self::Under, engines: &Engines) -> bool;
-    /// The function it counts as, and the bits of its key.
+    /// Function that it counts as, and bits of its key.
     fn function(under: Self::Under) -> (Function, usize);
-    /// Keys it.
+    /// Makes a keyed MAC.
     fn key(under: Self::Under, key: &[u8]) -> Result<Self, Error>;
-    /// Keys it anew in place, which costs less; false, and nothing has changed, where `under` is not what it is keyed over or the key
-    /// is not one for it.
+    /// Keys the MAC anew in place, which costs less; false, and nothing has changed, where `under` is not what it is keyed over or the key is not one
+    /// for it.
     fn rekey(&mut self, under: Self::Under, key: &[u8]) -> bool;
     /// The digest or cipher that it is keyed over.
     fn keyed(&self) -> Self::Under;

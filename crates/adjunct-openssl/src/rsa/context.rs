@@ -53,7 +53,7 @@ impl Context {
         unsafe { &*self.provider }
     }
 
-    /// The digest, where it is one PSS can be computed with.
+    /// The digest, if PSS can be computed with it.
     pub fn method(&self) -> Option<&'static Method> {
         self.digest.as_ref()?.method()
     }

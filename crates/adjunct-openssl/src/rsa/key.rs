@@ -59,7 +59,7 @@ impl Named {
         CStr::from_bytes_until_nul(&self.name).unwrap_or(c"")
     }
 
-    /// The digest, where it is one of ours and a single one.
+    /// The digest, if it is a single one that adjunct computes.
     pub fn method(&self) -> Option<&'static Method> {
         self.hash.method()
     }

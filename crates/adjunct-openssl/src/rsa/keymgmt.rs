@@ -372,7 +372,7 @@ unsafe extern "C" fn gen_init(provctx: *mut c_void, selection: c_int, params: *c
 }
 
 impl Generation {
-    /// Sets parameters; those not for us move the generation to the default provider, with what was set before.
+    /// Sets parameters; those that adjunct does not serve move the generation to the default provider, with what was set before.
     ///
     /// # Safety
     /// `params` is a parameter array.

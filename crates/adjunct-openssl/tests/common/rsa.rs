@@ -183,7 +183,7 @@ pub fn digest_verify(key: &Key, query: &CStr, recipe: Recipe, signature: &[u8], 
     unsafe { EVP_DigestVerify(it.ctx, signature.as_ptr(), signature.len(), data.as_ptr(), data.len()) == 1 }
 }
 
-/// Runs one of the raw operations with room for everything.
+/// Runs a raw operation with room for everything.
 pub fn raw(
     key: &Key,
     query: &CStr,

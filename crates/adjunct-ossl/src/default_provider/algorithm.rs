@@ -26,7 +26,7 @@ impl Algorithm {
         Algorithm { context, functions }
     }
 
-    /// The `provctx` its constructors take.
+    /// The `provctx` that the algorithm's constructors take.
     pub fn provider_context(self) -> *mut c_void {
         self.context
     }
@@ -85,7 +85,7 @@ impl Context {
         (!raw.is_null()).then(|| Context { algorithm, raw, free })
     }
 
-    /// The algorithm it belongs to.
+    /// The algorithm that the context belongs to.
     pub fn algorithm(&self) -> Algorithm {
         self.algorithm
     }

@@ -46,7 +46,7 @@ pub struct Form<'a> {
 }
 
 impl Form<'_> {
-    /// The parameters that say it; none of the plain form, which every libcrypto has.
+    /// The parameters that say the form; none for the plain form, which every libcrypto has.
     fn params(&self) -> [Param; 3] {
         let mut params = [Param::END; 3];
         if self.prehash || !self.context.is_empty() {
@@ -178,12 +178,12 @@ pub fn ed448_sign_form(
     })
 }
 
-/// Whether `signature` is one of `message` by `public`.
+/// Whether `signature` is `public`'s of `message`.
 pub fn ed448_verify(public: &[u8; ED448], message: &[u8], signature: &[u8; SIGNATURE]) -> Option<bool> {
     ed448_verify_form(Form::default(), public, message, signature)
 }
 
-/// Whether `signature` is one of `message` by `public` in a form; `None` also where [`has_forms`] says that there are no forms.
+/// Whether `signature` is `public`'s of `message` in a form; `None` also where [`has_forms`] says that there are no forms.
 pub fn ed448_verify_form(
     form: Form<'_>,
     public: &[u8; ED448],
@@ -240,7 +240,7 @@ impl Curves {
         (self.forms || form.is_plain()).then_some(self)
     }
 
-    /// A key of its private half, its public one, or both. Where there is only the private one, the provider computes the other.
+    /// Makes a key of its private half, its public one, or both. Where only the private half is given, the provider computes the other.
     fn key<const N: usize>(&self, keys: Algorithm, private: Option<&[u8; N]>, public: Option<&[u8; N]>) -> Option<Key> {
         let param = |name, half: &[u8; N]| Param::octets(name, half.as_ptr().cast_mut(), N);
         let mut params = [Param::END; 3];

@@ -31,8 +31,8 @@ impl Library {
         named.map(|entry| Template { properties: entry.properties(), functions: entry.implementation() })
     }
 
-    /// The encoder as one of a provider of the program's own library context (its default or its base provider): ciphers are
-    /// fetched there, under the program's properties. `None` where the program has neither.
+    /// The encoder of a provider in the program's own library context (its default or its base provider): ciphers are fetched there, under the
+    /// program's properties. `None` where the program has neither.
     pub fn encoder_of_program(&self, core: &Core, template: &Template) -> Option<Algorithm> {
         let mut search = Search { library: self, wanted: template.functions, found: None };
         // SAFETY: the visitor takes a search, which outlives the call.
@@ -40,7 +40,7 @@ impl Library {
         Some(Algorithm::of(search.found?, template.functions))
     }
 
-    /// The encoder as one of the context of our own, for what it says of itself.
+    /// The encoder in the library context of adjunct's own, for what it says of itself.
     pub fn encoder(&self, template: &Template) -> Algorithm {
         Algorithm::of(self.provider_context(), template.functions)
     }

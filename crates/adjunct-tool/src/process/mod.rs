@@ -47,9 +47,9 @@ fn nowhere(program: &OsStr) -> bool {
 pub struct Outcome {
     /// Whether the program ended with status 0.
     pub success: bool,
-    /// Its standard output.
+    /// Standard output of the program.
     pub stdout: Vec<u8>,
-    /// Its standard error, as text.
+    /// Standard error of the program, as text.
     pub stderr: String,
     status: ExitStatus,
 }
@@ -66,7 +66,7 @@ impl Outcome {
         }
     }
 
-    /// Its exit code; `None` where a signal ended it.
+    /// Exit code of the program; `None` where a signal ended it.
     pub fn code(&self) -> Option<i32> {
         self.status.code()
     }
@@ -150,7 +150,7 @@ pub fn last_line(text: &str) -> &str {
 #[derive(Debug)]
 pub struct Running {
     child: Child,
-    /// How long it is given to end by itself once it is asked to; nothing: it is not asked.
+    /// Time that the process is given to end by itself once it is asked to; `None`: it is not asked.
     asked: Option<Duration>,
 }
 
@@ -161,12 +161,12 @@ impl Running {
         Running { child, asked: None }
     }
 
-    /// When dropped it is asked to end (SIGTERM), and ended by force only after `limit`.
+    /// Has the process asked to end (SIGTERM) when this is dropped, and killed only after `limit`.
     pub fn ask_first(&mut self, limit: Duration) {
         self.asked = Some(limit);
     }
 
-    /// Its number.
+    /// Number of the process.
     pub fn id(&self) -> u32 {
         self.child.id()
     }
@@ -181,7 +181,7 @@ impl Running {
         matches!(self.child.try_wait(), Ok(None))
     }
 
-    /// Kills it with all below it, and waits for its end.
+    /// Kills the process with all below it, and waits for its end.
     pub fn kill(&mut self) {
         if self.runs() {
             tree::kill_tree(self.id());
@@ -194,7 +194,7 @@ impl Running {
         self.child.try_wait().map_err(|e| Failure::new(format!("waiting for a program: {e}")))
     }
 
-    /// Waits for its end; `None` after `limit`.
+    /// Waits for the process to end; `None` after `limit`.
     pub fn wait(&mut self, limit: Duration) -> Result<Option<ExitStatus>, Failure> {
         let mut status = Ok(None);
         wait_for(limit, || {

@@ -97,7 +97,7 @@ fn fields(pid: u32) -> Option<(String, Vec<String>)> {
     Some((name.to_owned(), rest.split_whitespace().map(str::to_owned).collect()))
 }
 
-/// The children that somebody here waits for.
+/// The children that a thread of this process waits for.
 static OURS: Mutex<BTreeSet<u32>> = Mutex::new(BTreeSet::new());
 
 fn ours() -> MutexGuard<'static, BTreeSet<u32>> {
@@ -114,7 +114,7 @@ pub(super) fn note(child: u32) {
     ours().insert(child);
 }
 
-/// Its end was waited for.
+/// Notes that the child's end was waited for.
 pub(super) fn forget(child: u32) {
     ours().remove(&child);
 }

@@ -71,6 +71,9 @@ unsafe extern "C" fn started(_: Opaque) -> c_int {
 }
 
 /// Registers everything; `None` where memory runs out.
+///
+/// # Safety
+/// `engine` is the ENGINE that the libcrypto of `functions` gave to be set up.
 pub(crate) unsafe fn bind(functions: &'static Functions, engine: Opaque) -> Option<c_int> {
     // SAFETY: libcrypto's functions on the engine it gave.
     let bound = unsafe {

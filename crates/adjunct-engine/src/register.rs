@@ -76,6 +76,9 @@ pub fn register(inside: *const c_void, groups: &str) -> bool {
 
 impl Registry {
     /// Whether an engine of our name is in the list, configured as one.
+    ///
+    /// # Safety
+    /// The functions of `self` are those of a loaded libcrypto.
     unsafe fn is_there(&self) -> bool {
         let mut found = false;
         // SAFETY: each step takes the reference of the engine it came from.
@@ -91,6 +94,9 @@ impl Registry {
     }
 
     /// The `methods` that another engine serves by default: whoever configured it meant it.
+    ///
+    /// # Safety
+    /// The functions of `self` are those of a loaded libcrypto.
     unsafe fn taken(&self, methods: c_uint) -> c_uint {
         let defaults =
             [(RSA, self.default_rsa), (EC, self.default_ec), (DH, self.default_dh), (RAND, self.default_rand)];
@@ -113,6 +119,9 @@ impl Registry {
     }
 
     /// Has `methods` serve. (Of DH there is none: OpenSSL's own serves.) Where a table cannot be written to, OpenSSL serves.
+    ///
+    /// # Safety
+    /// `functions`, and those of `self`, are those of one loaded libcrypto.
     unsafe fn install(&self, functions: &'static libcrypto::Functions, methods: c_uint) {
         // SAFETY: libcrypto's functions; the table of random bytes is a static of ours.
         unsafe {

@@ -59,6 +59,9 @@ struct Next {
 }
 
 /// Passes an entry of the default provider on if it is of a key type we serve.
+///
+/// # Safety
+/// `argument` is the [`Next`] given with this function, and `params` OpenSSL's parameter array, which ends.
 unsafe extern "C" fn pass_on(params: *const Param, argument: *mut c_void) -> c_int {
     guard(0, || {
         // SAFETY: the argument is the `Next` given with this function; the array is OpenSSL's.

@@ -244,6 +244,9 @@ unsafe extern "C" fn nonce(ctx: *mut c_void, out: *mut u8, strength: c_uint, lea
 }
 
 /// Gives a generator below this one its seed, in a buffer [`clear_seed`] takes back.
+///
+/// # Safety
+/// OpenSSL passes a live context of this generator, a place for a buffer, and `additional_length` readable bytes at `additional`.
 unsafe extern "C" fn get_seed(
     ctx: *mut c_void,
     buffer: *mut *mut u8,

@@ -278,6 +278,9 @@ fn squeezing_in_pieces_gives_the_default_providers_stream() {
 }
 
 /// What the provider made for a context of libcrypto's (`algctx` of crypto/evp/evp_local.h), which some programs read.
+///
+/// # Safety
+/// `context` is a live context whose digest a provider serves; the version of its libcrypto is the one that the words below are of.
 unsafe fn state_of(context: &Context) -> *mut u8 {
     let words = if unsafe { OPENSSL_version_major() } == 3 { 7 } else { 4 };
     unsafe { *context.0.cast::<*mut u8>().add(words) }

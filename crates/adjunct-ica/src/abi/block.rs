@@ -190,6 +190,9 @@ unsafe fn run(
 }
 
 /// Verifies a MAC, or makes one of so many bytes, which the caller writes: it may lie where the message does.
+///
+/// # Safety
+/// `mac` is null or has `mac_length` readable bytes.
 unsafe fn last(
     cipher: BlockCipher,
     key: &[u8],
@@ -270,6 +273,9 @@ cipher! {
 }
 
 /// Sets both keys.
+///
+/// # Safety
+/// `data` and `tweak` are null or keys of `length` bytes.
 #[inline]
 unsafe fn xts_keys(
     xts: &mut Xts,

@@ -86,6 +86,9 @@ pub unsafe extern "C" fn ica_ecdsa_sign(
 }
 
 /// The key, the hash and the length of a signature by the key, for which there is room.
+///
+/// # Safety
+/// `key` is null or a live key of `ica_ec_key_new`; `hash` is null or has `hash_length` bytes; both stay as they are while the result is used.
 unsafe fn operands<'a>(
     key: *const Key,
     (hash, hash_length): (*const u8, c_uint),

@@ -35,7 +35,10 @@ pub struct Shake {
 
 /// A context in the caller's memory, which may be unaligned.
 trait InMemory: Sized {
-    /// Leaves there what a message in one part comes to: its length, and the result as the chaining value.
+    /// Writes the result of a message in one part to the context: its length, and the hash as the chaining value.
+    ///
+    /// # Safety
+    /// `context` is null or the caller's, which nobody else uses during the call.
     unsafe fn leave(context: *mut Self, length: u64, result: &[u8]);
     fn parts(&mut self) -> (u128, &mut [u8]);
     fn set_length(&mut self, length: u128);
@@ -46,6 +49,9 @@ trait InMemory: Sized {
 }
 
 /// Writes the first bytes of a chaining value.
+///
+/// # Safety
+/// `to` leads to `N` bytes that nobody else uses during the call.
 #[inline(always)]
 unsafe fn chain<const N: usize>(to: *mut [u8; N], result: &[u8]) {
     // SAFETY: the caller's context.

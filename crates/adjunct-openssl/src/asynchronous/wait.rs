@@ -153,6 +153,9 @@ fn close(fd: c_int) {
 }
 
 /// A wait context ends, perhaps in another thread than its job's, and perhaps with the job paused for ever.
+///
+/// # Safety
+/// OpenSSL passes `data` that `attach` gave to the wait context with this function, once.
 unsafe extern "C" fn cleanup(_context: Opaque, _key: *const c_void, fd: c_int, data: *mut c_void) {
     crate::abi::guard((), || {
         close(fd);

@@ -230,6 +230,9 @@ impl Aead for Context {
     }
 
     /// The end. A message that was never given is an empty one: its tag is made, or must verify, here.
+    ///
+    /// # Safety
+    /// `_out` is not used.
     unsafe fn finish(&mut self, _out: *mut u8) -> bool {
         if !self.ccm.has_key() || self.shared.tls_aad.is_some() {
             return false;

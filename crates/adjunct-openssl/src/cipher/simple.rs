@@ -107,6 +107,10 @@ unsafe extern "C" fn init<M: Mode, const ENCRYPT: bool>(
 }
 
 /// Works on all bytes of one call, without padding: `EVP_Cipher`, and an update of the modes that take any length.
+///
+/// # Safety
+/// OpenSSL passes null or a live context of this mode, `len` readable bytes at `input`, `out_size` writable ones at `out`, and a place for the
+/// length.
 unsafe extern "C" fn cipher<M: Mode>(
     ctx: *mut c_void,
     out: *mut u8,

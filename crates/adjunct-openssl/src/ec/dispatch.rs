@@ -127,6 +127,9 @@ pub(crate) unsafe extern "C" fn dupctx<S: Signer>(context: *mut c_void) -> *mut 
 }
 
 /// A set-up by the number of its function.
+///
+/// # Safety
+/// OpenSSL passes null or a live context of this signer, null or a key of its type, and null or a parameter array that ends.
 pub(crate) unsafe extern "C" fn init<S: Signer, const FUNCTION: c_int>(
     context: *mut c_void,
     key: *mut c_void,
@@ -137,6 +140,9 @@ pub(crate) unsafe extern "C" fn init<S: Signer, const FUNCTION: c_int>(
 }
 
 /// A set-up with a digest, by the number of its function.
+///
+/// # Safety
+/// OpenSSL passes null or a live context of this signer, null or a digest's name, null or a key of its type, and null or a parameter array that ends.
 pub(crate) unsafe extern "C" fn digest_init<S: Signer, const FUNCTION: c_int>(
     context: *mut c_void,
     digest: *const c_char,
@@ -152,6 +158,10 @@ pub(crate) unsafe extern "C" fn digest_init<S: Signer, const FUNCTION: c_int>(
 }
 
 /// Signs what is given as a whole, by the function of that number.
+///
+/// # Safety
+/// OpenSSL passes null or a live context of this signer, `data_length` readable bytes at `data`, `out` null or with room for `size` bytes, and a
+/// place for the length.
 pub(crate) unsafe extern "C" fn sign<S: Signer, const FUNCTION: c_int>(
     context: *mut c_void,
     out: *mut u8,
@@ -178,6 +188,9 @@ pub(crate) unsafe extern "C" fn sign<S: Signer, const FUNCTION: c_int>(
 }
 
 /// Verifies a signature of what is given as a whole, by the function of that number.
+///
+/// # Safety
+/// OpenSSL passes null or a live context of this signer, `length` readable bytes at `signature` and `data_length` at `data`.
 pub(crate) unsafe extern "C" fn verify<S: Signer, const FUNCTION: c_int>(
     context: *mut c_void,
     signature: *const u8,

@@ -65,7 +65,10 @@ unsafe fn template(provctx: *mut c_void, index: usize) -> Option<(&'static Provi
     Some((provider, library, encoders.template(index)?))
 }
 
-/// A null result leaves OpenSSL with the encoders of other providers.
+/// Makes a context of the encoder; null leaves OpenSSL with the encoders of other providers.
+///
+/// # Safety
+/// `provctx` is the provider context that OpenSSL got of this module.
 unsafe extern "C" fn new<const INDEX: usize>(provctx: *mut c_void) -> *mut c_void {
     let null = std::ptr::null_mut();
     guard(null, || {

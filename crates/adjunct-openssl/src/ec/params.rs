@@ -122,6 +122,9 @@ pub(super) fn setting(native: &mut Native, p: &Param, other: bool) -> Result<(),
 }
 
 /// Reads an import.
+///
+/// # Safety
+/// `params` is null or OpenSSL's parameter array, which ends and lives through the call.
 pub(super) unsafe fn import(selection: c_int, params: *const Param) -> Result<Native, NotNative> {
     // SAFETY: the array is OpenSSL's.
     let (group, public, private) =

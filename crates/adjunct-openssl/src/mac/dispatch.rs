@@ -46,6 +46,9 @@ pub(super) trait Object: Sized + 'static {
 }
 
 /// Runs `body` on the context behind `ctx`: 1 where it says yes, else (and for a null context) 0.
+///
+/// # Safety
+/// `ctx` is null or a live context of type `C` that no other thread uses during the call.
 #[inline]
 unsafe fn with<C: Object>(ctx: *mut c_void, body: impl FnOnce(&mut C) -> bool) -> c_int {
     // SAFETY: the context is ours.

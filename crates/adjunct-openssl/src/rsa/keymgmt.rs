@@ -512,6 +512,9 @@ unsafe extern "C" fn generate(
 }
 
 /// The name under which the other operations take keys of this type.
+///
+/// # Safety
+/// None: the function takes no pointer.
 unsafe extern "C" fn operation_name(_operation: c_int) -> *const c_char {
     c"RSA".as_ptr()
 }

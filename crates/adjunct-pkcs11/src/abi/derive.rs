@@ -239,6 +239,9 @@ fn sp800108_prf(kind: CK_MECHANISM_TYPE) -> Result<sp800108::Prf> {
 
 unsafe fn sp800108_part<'a>(part: &CK_PRF_DATA_PARAM, counter_mode: bool) -> Result<Part<'a>> {
     /// The structure of a part.
+    ///
+    /// # Safety
+    /// The value of the part is the structure of the part's type, if it is as long as a `T`.
     unsafe fn structure<T: Copy>(part: &CK_PRF_DATA_PARAM) -> Result<T> {
         let fits = part.ulValueLen as usize == size_of::<T>() && !part.pValue.is_null();
         ensure(fits, CKR_MECHANISM_PARAM_INVALID)?;
@@ -354,6 +357,10 @@ unsafe fn tls<'a>(mechanism: &CK_MECHANISM) -> Result<(Derivation<'a>, Outputs)>
 }
 
 /// TLS's keys. IVs are only given where `ivs`; export ciphers are not there at all.
+///
+/// # Safety
+/// The randoms have the lengths stated beside them, a CK_SSL3_KEY_MAT_OUT lives at `pReturnedKeyMaterial`, and each room for an IV has the length of
+/// an IV. Nobody else uses what is written to.
 unsafe fn key_material<'a>(given: &CK_SSL3_KEY_MAT_PARAMS, prf: Prf, ivs: bool) -> Result<(Derivation<'a>, Outputs)> {
     let length = |bits: CK_ULONG| -> Result<usize> {
         // No cipher of TLS has more.

@@ -169,6 +169,9 @@ macro_rules! kernel {
             use super::*;
 
             /// `t` += four limbs of `a` * `count` limbs of `b`, a multiple of four: `count` + 4 columns.
+            ///
+            /// # Safety
+            /// `t` has `count` + 4 columns that nobody else uses, `a` four limbs and `b` `count` limbs.
             #[target_feature(enable = $features)]
             unsafe fn rows(t: *mut Vector, a: *const Vector, b: *const Vector, count: usize) {
                 // SAFETY: the caller has all that is read and written.
@@ -197,6 +200,9 @@ macro_rules! kernel {
             }
 
             /// `t` += two numbers' limb, at the column of the first.
+            ///
+            /// # Safety
+            /// `t` has two columns that nobody else uses.
             #[inline]
             #[target_feature(enable = $features)]
             unsafe fn add(t: *mut Vector, a: Vector, b: Vector) {
@@ -269,6 +275,9 @@ macro_rules! kernel {
 
             /// The factors of the modulus that make `count` columns from `t` on multiples of 2^52, up to four; what they make of these
             /// columns is added, and each column's excess goes to the next.
+            ///
+            /// # Safety
+            /// `t` has nine columns that nobody else uses.
             #[target_feature(enable = $features)]
             unsafe fn chain<const N: usize>(t: *mut Vector, m: &Modulus<N>, count: usize) -> [Vector; ROWS] {
                 let mut factors = [_mm256_setzero_si256(); ROWS];

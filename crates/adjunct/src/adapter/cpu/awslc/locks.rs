@@ -190,6 +190,9 @@ mod wrap {
     }
 
     /// Runs `initialise` once, of all threads that ask with the same `control`.
+    ///
+    /// # Safety
+    /// `control` leads to a `pthread_once_t` that only this function uses.
     #[unsafe(no_mangle)]
     unsafe extern "C" fn __wrap_pthread_once(control: *mut c_void, initialise: extern "C" fn()) -> c_int {
         const { assert!(size_of::<AtomicU32>() == size_of::<libc::c_int>()) };

@@ -182,6 +182,9 @@ mod replaced {
     }
 
     /// Moves the memory in any case, so that nothing is left behind unwiped.
+    ///
+    /// # Safety
+    /// `given` is null or memory that these functions gave out; where the call succeeds it is not used any more.
     #[unsafe(no_mangle)]
     unsafe extern "C" fn OPENSSL_memory_realloc(given: *mut u8, size: usize) -> *mut u8 {
         let moved = super::allocate(size);

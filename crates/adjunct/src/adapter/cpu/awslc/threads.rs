@@ -26,6 +26,9 @@ static TABLE: Key = Key::new(ended);
 static DESTRUCTORS: [AtomicPtr<c_void>; VALUES] = [const { AtomicPtr::new(null_mut()) }; VALUES];
 
 /// Frees the table of a thread that ends.
+///
+/// # Safety
+/// `table` is a table that `set` made, of a thread that does not use it any more.
 unsafe extern "C" fn ended(table: *mut c_void) {
     // SAFETY: a table that `set` has made, of a thread that has no other use for it. A value was stored after its destructor.
     unsafe {

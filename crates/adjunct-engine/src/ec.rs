@@ -190,7 +190,7 @@ unsafe fn slice<'a>(data: *const u8, length: c_int) -> Option<&'a [u8]> {
 /// The key to sign with and the digest; `None` where OpenSSL should sign.
 ///
 /// # Safety
-/// `digest` is null or has `length` readable bytes while the result is used; `given` are null or OpenSSL's numbers; `key` is a live EC_KEY.
+/// `digest` has `length` readable bytes while the result is used, if `length` is above 0; `given` are null or OpenSSL's numbers; `key` is a live EC_KEY.
 unsafe fn to_sign<'a>(digest: *const u8, length: c_int, given: [Opaque; 2], key: Opaque) -> Option<(Key, &'a [u8])> {
     if given.iter().any(|number| !number.is_null()) {
         return None;
@@ -275,7 +275,7 @@ unsafe extern "C" fn sign_sig(digest: *const u8, length: c_int, kinv: Opaque, r:
 /// The key to verify with and the digest; `None` where OpenSSL should verify.
 ///
 /// # Safety
-/// `digest` is null or has `length` readable bytes while the result is used; `key` is a live EC_KEY.
+/// `digest` has `length` readable bytes while the result is used, if `length` is above 0; `key` is a live EC_KEY.
 unsafe fn to_verify<'a>(digest: *const u8, length: c_int, key: Opaque) -> Option<(Key, &'a [u8])> {
     // SAFETY: OpenSSL's arguments.
     let both = unsafe { (convert(key, false)?, slice(digest, length)?) };

@@ -270,7 +270,7 @@ unsafe fn lacks(f: &Functions, rsa: Opaque, exponent: bool) -> bool {
 /// The caller's input.
 ///
 /// # Safety
-/// `from` is null or has `length` readable bytes while the result is used.
+/// `from` has `length` readable bytes while the result is used, if `length` is above 0.
 unsafe fn input<'a>(from: *const u8, length: c_int) -> Option<&'a [u8]> {
     match usize::try_from(length).ok()? {
         0 => Some(&[]),
@@ -282,7 +282,7 @@ unsafe fn input<'a>(from: *const u8, length: c_int) -> Option<&'a [u8]> {
 /// The caller's input, if it is as long as the modulus.
 ///
 /// # Safety
-/// `from` is null or has `length` readable bytes while the result is used.
+/// `from` has `length` readable bytes while the result is used, if `length` is above 0.
 unsafe fn block<'a>(key: &Key, from: *const u8, length: c_int) -> Option<&'a [u8]> {
     // SAFETY: the caller's buffer.
     unsafe { input(from, length) }.filter(|input| input.len() == key.size())

@@ -228,7 +228,7 @@ fn describe(method: &Method, params: *mut Param) -> c_int {
 /// Runs the one-shot function of a digest.
 ///
 /// # Safety
-/// OpenSSL passes `length` readable bytes at `data`, room for `room` bytes at `out`, and null or a place for the length.
+/// OpenSSL passes `length` readable bytes at `data`, room for `room` bytes at `out`, and a place for the length.
 unsafe fn at_once(
     method: &'static Method,
     data: *const u8,

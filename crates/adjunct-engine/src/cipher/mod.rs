@@ -77,7 +77,7 @@ trait Cipher: Clone {
 /// The cipher of a context; made, where `make` says so and it is not there yet.
 ///
 /// # Safety
-/// `context` is null or a live cipher context of libcrypto with a method of this engine, used by no other thread.
+/// `context` is a live cipher context of libcrypto with a method of this engine, used by no other thread.
 unsafe fn held<'a, C: Cipher>(context: Opaque, make: bool) -> Option<&'a mut C> {
     // SAFETY: a context of libcrypto with a method of ours.
     unsafe {

@@ -38,7 +38,7 @@ trait InMemory: Sized {
     /// Writes the result of a message in one part to the context: its length, and the hash as the chaining value.
     ///
     /// # Safety
-    /// `context` is null or the caller's, which nobody else uses during the call.
+    /// `context` leads to the caller's context, which nobody else uses during the call.
     unsafe fn leave(context: *mut Self, length: u64, result: &[u8]);
     fn parts(&mut self) -> (u128, &mut [u8]);
     fn set_length(&mut self, length: u128);

@@ -1,6 +1,6 @@
-//! What goes wrong on real machines, over all commands that touch OpenSSH: missing programs, broken and read-only
-//! configurations, no rights, an interrupt at any moment. Each is one clear line and the right exit status, and changes
-//! nothing. The machine is this one with an /etc of its own, in a mount and process namespace.
+//! Failures of real machines, for all commands that touch OpenSSH: missing programs, broken and read-only configurations, no rights, an interrupt at
+//! any moment. Each is one clear line and the right exit status, and changes nothing. The machine is this one with an /etc of its own, in a mount and
+//! process namespace.
 
 use adjunct_e2e::lab::{Lab, copy_program};
 use adjunct_e2e::ports::Refusing;

@@ -1,4 +1,4 @@
-//! What the module costs a process: the time of its load, private memory, threads, descriptors; and a forked child, pages.
+//! The cost of the module for a process: load time, private memory, threads, descriptors; and for a forked child, pages.
 
 use adjunct_e2e::lab::Lab;
 use adjunct_e2e::system::System;

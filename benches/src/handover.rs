@@ -1,4 +1,4 @@
-//! What it costs at least that threads do each other's operations: each sleeps and is woken once for each.
+//! The least cost of threads that do each other's operations: for each operation a thread sleeps and is woken once.
 
 use crate::clock;
 use rustix::thread::futex::{Flags, wait, wake};

@@ -1,9 +1,9 @@
 //! What `adjunct bench` measures: adjunct beside OpenSSL through EVP, and AWS-LC and our kernels called directly.
 //!
-//! * [`libcrypto`]: the libcrypto that is called, loaded at run time; [`symmetric`] and [`publickey`]: what is done with it.
+//! * [`libcrypto`]: the libcrypto that is called, loaded at run time; [`symmetric`] and [`publickey`]: the operations that are measured with it.
 //! * [`measure`]: interleaved timing; [`meter`]: the run's environment; [`units`]: the rates of the CPU's units.
-//! * [`bulk`]: encryption of whole buffers, by the library and the kernels; [`accelerator`]: public-key operations of several threads;
-//!   [`crew`]: the same of several processes; [`handover`]: what handing them over costs at least.
+//! * [`bulk`]: encryption of whole buffers, by the library and the kernels; [`accelerator`]: public-key operations of several threads; [`crew`]:
+//!   those of several processes; [`handover`]: the least cost of handing an operation over to another thread.
 //! * [`tls`]: clients that do TLS transactions with real servers.
 //!
 //! The command has the options and the reports. It calls no library and no kernel itself, and has no unsafe code.

@@ -1,5 +1,5 @@
-//! adjunct-panics: a program that is linked with the unwinder that the modules have in themselves, and panics. Ends with 0 where all were
-//! caught, in any thread and in a forked child, and what there was of values was dropped.
+//! adjunct-panics: a program that is linked with the unwinder that the modules have in themselves, and panics. Ends with 0 where all panics were
+//! caught, in any thread and in a forked child, and all values were dropped.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::process::ExitCode;

@@ -1,4 +1,4 @@
-//! Load: so many threads call the same function at once, of one side and then of the next.
+//! Load: a number of threads call one function at once, of one side and then of the next.
 
 use crate::measure::{Work, median};
 use crate::{Error, clock};

@@ -1,7 +1,7 @@
-//! PKCS #11 modules under load: what is done with one, and by how many threads.
+//! PKCS #11 modules under load: the operations that are measured, and the threads that do them.
 //!
-//! [`row`] names what is measured; [`token`] makes a token ready; [`Subject`] does it, in a process that has loaded the module.
-//! [`provider`] does the same through EVP, and [`load`] has the threads of both.
+//! [`row`] names what is measured; [`token`] makes a token ready; [`Subject`] does it, in a process that has loaded the module. [`provider`] measures
+//! adjunct's provider through EVP, and [`load`] runs the threads of both.
 
 pub mod load;
 pub mod provider;

@@ -1,4 +1,4 @@
-//! What is measured of a module.
+//! The rows: operations, threads and objects that a module is measured with.
 
 /// A kind of key pair.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -1,4 +1,4 @@
-//! What tools ask of the daemon: one message of JSON and one in reply, over a SEQPACKET socket that root and the daemon's own user may use.
+//! Orders of tools to the daemon: one message of JSON and one in reply, over a SEQPACKET socket that root and the daemon's own user may use.
 #![forbid(unsafe_code)]
 
 use crate::machine::Mask;

@@ -1,5 +1,4 @@
-//! What the daemon and a card's process say to each other, over a pair of SEQPACKET sockets: messages of eight bytes, and with some a
-//! descriptor.
+//! Messages between the daemon and a card's process, over a pair of SEQPACKET sockets: eight bytes each, some with a descriptor.
 #![forbid(unsafe_code)]
 
 use rustix::fd::{AsFd, OwnedFd};

@@ -6,9 +6,8 @@
 //! [`QUEUE`] for each of [`MAX_QUEUES`] domains of cards. Which word is which say [`Bus`], [`Card`] and [`Queue`]; the first is
 //! [`MAGIC`], which stands for the version of the layout.
 //!
-//! # Who writes what
-//! What is configured or set, the daemon alone, between two increments of [`Bus::Changes`]: while that is odd, and where it changed
-//! meanwhile, a reader reads again. What is counted, the card processes, each word by itself with atomic additions.
+//! # Who writes what The daemon alone writes what is configured or set, between two increments of [`Bus::Changes`]: a reader reads again while that
+//! word is odd, and if it has changed meanwhile. The card processes write what is counted, each word by itself with atomic additions.
 //!
 //! The daemon holds a write lock (OFD) on the file while it lives; a reader asks the system whether there is one, and so knows whether the
 //! daemon lives. A daemon that starts makes a new file.

@@ -1,7 +1,7 @@
 //! One user cannot slow another: what cards do for the others while one user asks for as much as it can, and what they refuse.
 //!
-//! Nothing here is a matter of time: order of service, limits, and who is refused. What it comes to in milliseconds, `adjunct bench cards
-//! --hostile` measures.
+//! The tests check the order of service, limits and refusals, none of which depends on time. `adjunct bench cards --hostile` measures the effect in
+//! milliseconds.
 
 mod common;
 

@@ -1,8 +1,8 @@
 //! Whether something else used the processors while something was measured.
 //!
-//! Told by three things, since each is blind to something: the processor time of the whole machine that was not ours (/proc/stat), the
-//! time that a hypervisor kept from it (steal, where it says so), and the wall time of a fixed piece of work, which is longer
-//! where another virtual machine or program has the same core, whatever anybody reports.
+//! Three things tell, since each of them misses something: the processor time of the whole machine that was not ours (/proc/stat), the time that a
+//! hypervisor kept from it (steal, where it says so), and the wall time of a fixed piece of work, which is longer where another virtual machine or
+//! program uses the same core, even if nothing reports that.
 
 use nix::sys::resource::{UsageWho, getrusage};
 use nix::sys::time::TimeValLike;

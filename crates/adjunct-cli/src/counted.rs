@@ -1,5 +1,5 @@
-//! Counters of a run's own: what it measures or checks is not in the users' statistics, and what others do meanwhile is not in its
-//! figures. Whatever here loads our modules to measure them counts this way.
+//! Counters of a run's own: the operations that it measures or checks are not in the users' statistics, and operations of other programs are not in
+//! its figures. Every command that loads adjunct's modules to measure them counts this way.
 
 use crate::ssh::lab::Environment;
 use adjunct::catalogue::Function;

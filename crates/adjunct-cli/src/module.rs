@@ -1,4 +1,4 @@
-//! Our modules, OpenSSL's provider and that of PKCS #11: found, and looked at before anybody is told to load them.
+//! Our modules, OpenSSL's provider and that of PKCS #11: how they are found, and checked before a configuration names them.
 
 use crate::openssl::users::elf::{self, Interface, NotRead};
 use adjunct_tool::Failure;

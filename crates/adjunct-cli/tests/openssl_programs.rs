@@ -1,4 +1,4 @@
-//! `adjunct openssl status` about programs: compiled for the test, broken on purpose, running. The survey is of a tree of the
+//! `adjunct openssl status` about programs: programs that are compiled for the test, broken files, running processes. The survey is of a tree of the
 //! test's own, and of its own processes.
 
 mod copy;

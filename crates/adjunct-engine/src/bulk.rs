@@ -1,5 +1,5 @@
-//! The part of libcrypto that bulk algorithms need. Apart from [`crate::libcrypto`]: where one of these is missing, RSA and
-//! EC are served all the same.
+//! The part of libcrypto that bulk algorithms need. They are looked up apart from those of [`crate::libcrypto`], so that RSA and EC are served even
+//! where one of these is missing.
 
 use crate::libcrypto::{self, Opaque};
 use std::ffi::{c_int, c_ulong, c_void};

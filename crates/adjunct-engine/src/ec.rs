@@ -1,4 +1,4 @@
-//! `EC_KEY_METHOD`: ECDSA, ECDH and key generation on the curves the core has.
+//! `EC_KEY_METHOD`: ECDSA, ECDH and key generation on the curves that the core has.
 
 use crate::libcrypto::{
     ComputeKey, Functions, Generate, Opaque, Sign, SignSetup, SignSig, Verify, VerifySig, functions,

@@ -1,9 +1,9 @@
-//! The engine without an engine's configuration: the provider registers it while it is loaded.
+//! Registration of the engine by the provider, while that is loaded; openssl.cnf needs no section for the engine.
 //!
-//! A line `engines =` in openssl.cnf names a configuration module. An OpenSSL without engines (4.0, or built so) does not
-//! know it, and neither does one whose engine file is gone or whose configuration is loaded twice: where the file also
-//! says `config_diagnostics = 1`, as Debian's does, each of these keeps programs from starting, sshd from OpenSSH 10.3
-//! on among them. A key in the provider's own section is passed over by whatever does not know it.
+//! A line `engines =` in openssl.cnf names a configuration module. An OpenSSL without engines (4.0, or built so) does not know it, and neither does
+//! one whose engine file is gone or whose configuration is loaded twice: where the file also says `config_diagnostics = 1`, as Debian's does, each of
+//! these keeps programs from starting, sshd from OpenSSH 10.3 on among them. A key in the provider's own section is ignored by every OpenSSL that
+//! does not know it.
 
 use crate::libcrypto::{self, Opaque};
 use crate::{ec, rand, rsa};

@@ -1,6 +1,6 @@
 //! X25519, X448 (RFC 7748), Ed25519 and Ed448 (RFC 8032): keys, shared secrets and signatures.
 //!
-//! A key is what the program has set of it. Its contexts may be used by several threads at once while none sets or makes a key.
+//! A key has the halves that the program has set. Several threads may use its context at once while none sets or makes a key.
 
 use crate::error::Errno;
 use crate::libcrypto;

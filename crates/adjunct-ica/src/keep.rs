@@ -1,11 +1,11 @@
-//! Keys that are dear to prepare, kept for the next call: the interface passes a key's bare numbers every time.
+//! Prepared keys, kept for the next call because preparing one takes long: the interface passes a key's bare numbers every time.
 //!
-//! A key is found again by SHA-256 of its numbers behind a random prefix, compared in constant time: what is kept to compare
-//! says nothing about a key. At most [`Kept::MOST`] keys; one that has to make room is wiped when its last user is done.
+//! A key is found again by SHA-256 of its numbers behind a random prefix, compared in constant time: the hash that is kept says nothing about a key.
+//! At most [`Kept::MOST`] keys are kept; a key that has to make room is wiped when its last user is done.
 //!
-//! Nobody waits long: who does not get the lock prepares a key of his own, and who wants all wiped leaves a note, which the one
-//! inside reads when he leaves. A child of a fork starts with nothing: it wipes what it inherits, but for what another thread was
-//! changing, which is not looked at, and a key that another thread was using.
+//! No thread waits long: one that does not get the lock prepares a key of its own, and one that wants all keys wiped leaves a note, which the thread
+//! inside reads when it leaves. A child of a fork starts without keys: it wipes what it inherits, but for an entry that another thread was changing,
+//! which it does not look at, and a key that another thread was using.
 
 use crate::error::Errno;
 use adjunct::lock::{Lock, Taken};

@@ -1,6 +1,6 @@
 //! The function list: libica's numbers of the functions it counts, each with what serves it on this machine.
 //!
-//! Only the numbers and their order stand here; what serves a function is [`route::served`]'s answer, of the core's catalogue.
+//! This file has only the numbers and their order; [`route::served`] says, by the core's catalogue, what serves a function.
 
 use crate::serve;
 use adjunct::catalogue::Function;

@@ -1,4 +1,4 @@
-//! What serves an operation, by the modes the program has chosen, and where it counts.
+//! Decides what serves an operation, by the modes that the program has chosen, and in which row it counts.
 
 use crate::error::Errno;
 use adjunct::catalogue::Function;

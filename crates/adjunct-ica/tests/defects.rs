@@ -1,6 +1,6 @@
-//! What hurts the original's programs, and must not hurt ours: foreign and damaged statistics, descriptors that are closed, random
-//! bytes where there is nothing to open and after a fork, rows that count for others, and OpenSSL's configuration. What only root
-//! can set up says SKIPPED for others.
+//! Situations that harm programs with IBM's libica and must not harm those with ours: foreign and damaged statistics, descriptors that are closed,
+//! random bytes where there is nothing to open and after a fork, rows that count for others, and OpenSSL's configuration. What only root can set up
+//! says SKIPPED for others.
 
 #![cfg(target_os = "linux")]
 #![allow(clippy::undocumented_unsafe_blocks, reason = "plain system calls on our own children and segments")]

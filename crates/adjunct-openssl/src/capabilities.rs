@@ -1,9 +1,9 @@
 //! The TLS groups: libssl keeps a group only if the provider that lists it is the one whose keys serve it, so every group
 //! of a key type we serve must be listed by us, too, or TLS loses it.
 //!
-//! What the default provider lists for our key types is passed on, so the groups are exactly those this OpenSSL was built
-//! with; those on curves that are not ours are served by `fallback` like any other key on such a curve. The groups of ML-KEM, which an
-//! OpenSSL before 3.5 has not, are listed besides.
+//! What the default provider lists for our key types is passed on, so the groups are exactly those this OpenSSL was built with; groups on curves that
+//! adjunct does not compute are served by `fallback`, like any other key on such a curve. The groups of ML-KEM, which OpenSSL lacks before 3.5, are
+//! listed besides.
 
 use crate::abi::guard;
 use crate::abi::param::{self, Param};

@@ -1,7 +1,7 @@
 //! Message digests (provider-digest(7)).
 //!
-//! Offered are those the CPU library has in constant space; MD5-SHA1, which only TLS 1.1 and older uses, is left to the
-//! default provider with the rest.
+//! The digests offered are those that the CPU library computes in constant space; MD5-SHA1, which only TLS 1.1 and older uses, and all others are
+//! left to the default provider.
 
 mod serialized;
 

@@ -1,23 +1,23 @@
 //! Steps back where a program brings a provider of its own, so that `-provider` and `OSSL_PROVIDER_load` mean what they mean without
 //! adjunct (`yield = yes` in the module's section).
 //!
-//! Where no configuration activates a provider, OpenSSL loads `default` at the first search for an algorithm, and not at all in a
-//! program that has loaded a provider by then: a key that `openssl genpkey -provider tpm2` makes is the TPM's. A configuration that
-//! activates any provider ends that, so adjunct's activates `default` too, which is then before the program's provider, and so would
-//! adjunct be: the key would be software's.
+//! Where no configuration activates a provider, OpenSSL loads `default` at the first search for an algorithm, and not at all in a program that has
+//! loaded a provider by then: a key that `openssl genpkey -provider tpm2` makes is the TPM's. A configuration that activates any provider ends that.
+//! So adjunct's configuration activates `default` too; then `default` and adjunct would come before the program's provider, and make the key in
+//! software.
 //!
-//! Therefore: where a provider comes that is none of OpenSSL's, before the first search, adjunct offers nothing in this library context,
-//! and the preference for it becomes one for every provider but `default`. Where it is certain that OpenSSL would not have loaded
-//! `default` at all, the configuration's activation is taken from it, too: in the `openssl` command, and in programs that call nothing
-//! for which it would have been loaded, if they have one thread; in others, what the program's provider lacks is found in `default`.
-//! Programs are left as they are that load `default` themselves first, or that ask for providers in a way that keeps it
-//! (`OSSL_PROVIDER_try_load`). A query that a program has set itself stays, and `default` with it.
+//! Therefore, where a provider that does not come with OpenSSL is loaded before the first search, adjunct offers nothing in this library context, and
+//! the preference for adjunct is replaced by one for every provider but `default`. Where it is certain that OpenSSL would not have loaded `default`
+//! at all, `default` also loses the activation by the configuration: in the `openssl` command, and in programs with one thread that call nothing for
+//! which OpenSSL would have loaded it. In other programs, what the program's provider lacks is found in `default`. Nothing is changed in programs
+//! that load `default` themselves first, or that ask for providers in a way that keeps it (`OSSL_PROVIDER_try_load`). A property query that the
+//! program has set itself stays, and with it `default`.
 //!
-//! OpenSSL tells of providers while it holds its locks, so nothing is done then but to note it. Each search asks every provider what it
-//! offers, before it looks at the preference and without locks; the first that asks us after the notice does the change, and the others
-//! wait for it. So the preference is not read while it is changed: nobody has searched before. That first search still sees `default`,
-//! and what it has found of it stays known to OpenSSL, hidden by the preference; so where the program loads `default` later, that is changed
-//! once more, if there is one thread. Nothing is taken out of OpenSSL's lists: a search may stand within a walk through them.
+//! OpenSSL announces a provider while it holds its locks, so the announcement is only noted. Each search asks every provider what it offers, without
+//! locks and before it looks at the preference; the first search after the announcement makes the change, and other searches wait for it. So no
+//! thread reads the preference while it is changed. That first search still sees `default`: its algorithms stay known to OpenSSL, hidden by the
+//! preference. If the program loads `default` later, and has one thread, the preference is changed again. Nothing is removed from OpenSSL's lists,
+//! since a search may be walking through them.
 
 use adjunct::fork;
 use adjunct::slab::{Number, Slab};

@@ -1,8 +1,8 @@
 //! Random generation, on request (`algorithms = ALL,RAND`): CTR-DRBG by the CPU library's generator.
 //!
-//! That generator seeds itself from the operating system, per thread, and notices forks. So the contexts OpenSSL makes (a
-//! primary one, and two per thread below it) share no state and need neither parents nor locks, and a seed the caller brings
-//! adds to what it gives but replaces nothing: no result can be repeated, as a test with a known seed would want.
+//! That generator seeds itself from the operating system, per thread, and notices forks. So the contexts that OpenSSL makes (a primary one, and two
+//! per thread below it) share no state and need neither parents nor locks. A seed that the caller brings is mixed in and replaces nothing, so that a
+//! test with a known seed cannot repeat a result.
 
 use crate::abi::param::{self, Param};
 use crate::abi::reason::{Reason, prov};

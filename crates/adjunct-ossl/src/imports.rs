@@ -1,5 +1,5 @@
-//! What the objects of a process call of other objects, read from their dynamic sections in memory: no file is opened, which a
-//! process without its file system could not do.
+//! Functions that the objects of a process import from other objects, read from their dynamic sections in memory. No file is opened, because a
+//! process may have lost its file system.
 
 use crate::object::{self, Loaded, Object};
 use std::ffi::{CStr, c_char};

@@ -1,4 +1,4 @@
-//! Something of each libcrypto that has loaded us: of one, save in a process that holds several.
+//! A value for each libcrypto that has loaded the module: one, unless the process holds several.
 
 use crate::object::Object;
 use std::sync::atomic::{AtomicPtr, Ordering};

@@ -1,4 +1,4 @@
-//! Shared objects of the process: the libcrypto that called us, or the one that there is, and its functions.
+//! Shared objects of the process: the libcrypto that called the module, or any other that is loaded, and its functions.
 
 use std::ffi::{CStr, c_char, c_int, c_void};
 

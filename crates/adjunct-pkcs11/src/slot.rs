@@ -1,4 +1,4 @@
-//! The numbers of slots that the configuration does not give, and the order of slots that nobody has said.
+//! Numbers and order of slots where the configuration gives none.
 
 use cryptoki_sys::CK_SLOT_ID;
 

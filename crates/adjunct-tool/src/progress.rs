@@ -1,6 +1,6 @@
-//! The one progress bar of all subcommands: on standard error, only where that is a terminal, and only once it has taken two
-//! seconds. It shows how much is done, how long the rest will take by what was done so far, and what is being done; where nobody
-//! knows how much there is, for how long it has been done. It moves by itself: a step that takes minutes is not silent.
+//! The one progress bar of all subcommands: on standard error, only where that is a terminal, and only once it has taken two seconds. It shows how
+//! much is done, how long the rest will take by what was done so far, and what is being done; where the extent is not known, how long it has been
+//! going on. It moves by itself: a step that takes minutes is not silent.
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
 use std::fmt::Write;

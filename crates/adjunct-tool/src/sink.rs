@@ -1,7 +1,7 @@
 //! Where reports go: tried before anything is measured, written whole or not at all, and never lost.
 //!
-//! What took minutes is shown all the same where its file takes no more (a full disk), and what an interrupted run has measured is kept
-//! apart from whole reports ([`Ended`]).
+//! A report whose file cannot be written (a full disk) is still shown, and the results of an interrupted run are kept apart from whole reports
+//! ([`Ended`]).
 
 use crate::failure::{cannot_write, cause};
 use crate::{Failure, output, scratch};

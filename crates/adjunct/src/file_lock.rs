@@ -1,9 +1,9 @@
 //! A lock on a file among all who open it: processes, and several copies of this code in one process (a module that was upgraded beneath a
 //! running program, or is loaded by two paths), which do not know of each other.
 //!
-//! It belongs to the open file description (`F_OFD_SETLK`). A POSIX record lock belongs to the process: a second copy is given it too, and
-//! any descriptor of the file that is closed ends it. The two kinds exclude each other, so versions of this code that take POSIX locks
-//! are waited for, and wait.
+//! The lock belongs to the open file description (`F_OFD_SETLK`). A POSIX record lock belongs to the process instead: a second copy would get it too,
+//! and closing any descriptor of the file would end it. The two kinds exclude each other, so that this code and older versions of it, which take
+//! POSIX locks, wait for each other.
 //!
 //! A child of fork has a copy of the descriptor, and the description is locked until the last copy is closed or one who has it unlocks it. So
 //! the lock is ended by unlocking, and a child closes its copy in a handler of pthread_atfork(3): else a holder that is killed while

@@ -1,7 +1,7 @@
 //! Which process along a line of forks this is: a number in a page that the kernel empties in every child (MADV_WIPEONFORK).
 //!
-//! It takes no system call to ask, and tells of a fork by whatever call: pthread_atfork(3) does not see a bare clone, and a pid is no
-//! name, for the first processes of two pid namespaces have the same.
+//! Reading it takes no system call, and it tells of a fork by any call: pthread_atfork(3) does not see a bare clone, and a pid does not identify a
+//! process, for the first processes of two pid namespaces have the same pid.
 
 #![allow(unsafe_code)]
 

@@ -5,10 +5,10 @@
 //! * [`ops`]: the operations that interfaces call.
 //! * `adapter`: what runs them: the CPU, and the lanes (batches of several threads' public-key operations). Not public.
 //! * [`counters`]: calls and bytes per user and function, shared by all processes.
-//! * [`memory`]: boxes and buffers that may not be had.
-//! * [`thread`]: what ends with a thread.
+//! * [`memory`]: boxes and buffers whose allocation may fail.
+//! * [`thread`]: values that end with a thread.
 //! * [`fork`]: which process along a line of forks this is.
-//! * [`lock`]: a lock that a fork opens.
+//! * [`lock`]: a lock that is open in a child of fork.
 //! * `clock`: the time, and a thread's CPU time. Not public.
 //! * [`config`]: the `algorithms =` keywords.
 //! * [`sandbox`]: whether a filter of system calls is in force.

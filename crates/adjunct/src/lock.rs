@@ -1,8 +1,8 @@
 //! A lock for what a program's threads share of a module, and its children may inherit in the middle of a change.
 //!
-//! Its word says in which process it was taken, by the number that tells one from another along a line of forks. So a child finds
-//! it open, though its parent's thread that was inside is not there to leave, and is told that what it finds may be half
-//! changed. A body that panics leaves it open too. To be held for microseconds only: who waits yields, and may instead give up.
+//! Its word says in which process it was taken, by the number that tells one from another along a line of forks. So a child finds it open, though the
+//! thread that held it in the parent does not exist in the child, and is told that the value may be half changed. A body that panics leaves it open
+//! too. Hold it for microseconds only: a waiting thread yields, and may instead give up.
 
 #![allow(unsafe_code)]
 

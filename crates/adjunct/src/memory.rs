@@ -1,5 +1,4 @@
-//! Memory that may not be had: what the standard library has of this ends the process then, and an interface that knows an error
-//! for it has to give that.
+//! Allocations that may fail: the standard library's own end the process then, and an interface that has an error for it has to return that.
 
 #![allow(unsafe_code)]
 

@@ -1,5 +1,5 @@
-//! What a module may not ask the system once it is loaded: a filter of system calls that is closed later may kill the process
-//! for a call that stock OpenSSL does not make.
+//! Whether a filter of system calls is in force, and what a module can find out without a system call once it is loaded: a filter that a program
+//! installs later may kill the process for a call that stock OpenSSL does not make.
 
 #![allow(unsafe_code)]
 

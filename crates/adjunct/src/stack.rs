@@ -1,7 +1,7 @@
 //! Stacks large enough for what needs much of one: batches, and kernels in which all lanes share one operation.
 //!
-//! Fibers of a program have little: those of OpenSSL's asynchronous jobs 32 KB, without a guard page. Whoever knows of such fibers installs
-//! a function that runs what it is given elsewhere.
+//! Fibers of a program have little: those of OpenSSL's asynchronous jobs 32 KB, without a guard page. A module that knows such fibers installs a
+//! function that runs a closure on another stack.
 
 pub mod own;
 

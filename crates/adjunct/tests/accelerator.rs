@@ -1,4 +1,4 @@
-//! Who works with whom in the batch engine. Each scenario is a process of its own.
+//! The batch engine: which operations share batches. Each scenario runs in a process of its own.
 
 mod accelerator_support;
 mod counters_support;

@@ -1,4 +1,4 @@
-//! The connections of a card: who has how many, and whose goes where there are too many.
+//! The connections of a card: the limit for each user, and the connection that is closed where there are too many.
 //!
 //! A user may have so many connections, and no more than are still free for all: so one user has half of them at most, two have two
 //! thirds, and there is room for another. Programs keep connections that they do not use; where a user has as many as it may have, one of

@@ -1,6 +1,6 @@
 //! A card's process: it tests itself, gives up what it does not need, and works for the programs whose connections the daemon hands it.
 //!
-//! It parses nothing but messages of fixed layouts ([`adjunct::card::wire`]). Keys are in its memory alone, which is in no core dump, and
+//! It parses nothing but messages of fixed layouts ([`adjunct::card::wire`]). Keys are in its memory alone, which no core dump contains and which is
 //! locked where the limit allows it.
 
 mod confine;

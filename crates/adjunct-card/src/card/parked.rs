@@ -1,4 +1,4 @@
-//! Connections that are refused, and not told so at once: who connects again for each refusal would otherwise take a worker's time, and keep
+//! Connections that are refused and answered later: a program that connects again after each refusal would otherwise take a worker's time, and keep
 //! others waiting to be accepted.
 #![forbid(unsafe_code)]
 

@@ -1,8 +1,8 @@
 //! The workers of a card: threads of which one waits for requests (it *reads*) and the others work.
 //!
-//! Whoever has nothing to do first looks whether there is a batch to do, and else reads in its turn. So nobody has to be woken for a batch
-//! that is due: what is due is seen by the reader, who brought the request, or by a worker that is done. After each batch a worker takes
-//! what has come meanwhile, for a limited time: however much waits, a request is seen when a batch ends.
+//! An idle worker first looks for a batch to do, and else becomes the reader in its turn. So no thread has to be woken for a batch that is due: the
+//! reader, who brought the request, sees it, or a worker that has just finished. After each batch a worker takes in the requests that have come
+//! meanwhile, for a limited time: however many wait, a request is seen when a batch ends.
 
 use super::Setup;
 use super::keys::{Keys, Secret, Tag};

@@ -1,4 +1,4 @@
-//! The cards that a daemon has: what is set, their processes, and which of them takes a program's connection.
+//! The cards of a daemon: their settings and processes, and the choice of the card that takes a program's connection.
 
 use super::process::{Deaths, Process};
 use crate::card::weight;

@@ -1,5 +1,5 @@
-//! adjunctd: it starts the cards, hands each program's connection to one of them, and does what tools ask for. It has no keys and is not on
-//! the way of any request. One thread, which waits for descriptors alone: where nothing happens, nothing wakes.
+//! adjunctd: it starts the cards, hands each program's connection to one of them, and does what tools ask for. It has no keys, and no request passes
+//! through it. It has one thread, which waits for descriptors alone and sleeps while nothing happens.
 
 mod cards;
 mod listen;

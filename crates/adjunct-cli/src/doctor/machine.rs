@@ -1,4 +1,4 @@
-//! The whole machine: what runs, and well-known programs that are installed.
+//! The report about the whole machine: its processes, and well-known programs that are installed.
 
 use super::program::{Judged, Programs};
 use super::running::{self, Proof, Ran};

@@ -1,5 +1,5 @@
-//! `adjunct doctor --restarts`: does the restarts that it lists, one by one, each where somebody says so. systemd's services alone are
-//! restarted, by systemctl; what else runs old code is named and left.
+//! `adjunct doctor --restarts`: does the restarts that it lists, one by one, each after a yes. systemd's services alone are restarted, by systemctl;
+//! other programs that run old code are named and left alone.
 
 use super::machine::Outdated;
 use crate::openssl::users::process::Unit;

@@ -1,4 +1,4 @@
-//! Whether somebody is served, in one sentence.
+//! The verdict whether a program or process is served, in one sentence.
 
 use crate::openssl::standing::Standing;
 use crate::openssl::users::Cause;

@@ -1,4 +1,4 @@
-//! Whether it pays on this CPU: by what was measured here, and by what was measured on CPUs of the same class.
+//! Whether adjunct is faster than OpenSSL on this CPU: by measurements made here, and by those made on CPUs of the same class.
 //!
 //! The classes are those that decide which kernels run: AVX-512 with IFMA and VAES, VAES alone, AES-NI alone, nothing. A figure is a ratio
 //! to OpenSSL's default provider in `adjunct bench openssl`, one thread, 16 KB or one operation; where no figure is known, that is said.

@@ -1,4 +1,4 @@
-//! `adjunct java check`: what a JDK will make of configuration files, line by line, before it says nothing about them.
+//! `adjunct java check`: what a JDK will make of configuration files, line by line; the JDK itself ignores many mistakes without a message.
 
 use super::cfg::{self, Config};
 use super::dialect::Dialect;

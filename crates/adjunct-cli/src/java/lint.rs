@@ -1,4 +1,4 @@
-//! What a SunPKCS11 configuration that the JDK takes will do: what is slow, what breaks TLS, what goes elsewhere without a word.
+//! What a SunPKCS11 configuration that the JDK takes will do: what is slow, what breaks TLS, what another provider serves without a message.
 
 use super::cfg::{Config, Entry, Listed};
 use super::dialect::{Dialect, Family};

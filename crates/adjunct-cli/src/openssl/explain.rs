@@ -1,4 +1,4 @@
-//! Why a module that is configured is not loaded: OpenSSL itself passes over it without a word.
+//! Why a module that is configured is not loaded: OpenSSL itself ignores it without a message.
 
 use super::includes::FromDisk;
 use super::programs;

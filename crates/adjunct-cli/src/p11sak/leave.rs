@@ -1,4 +1,4 @@
-//! `export-key`: keys that leave the token for a file.
+//! `export-key`: writes keys of the token into files.
 
 use super::select::{Counts, Found, ask};
 use super::{Result, Stop, World, bad, pem, print, say};

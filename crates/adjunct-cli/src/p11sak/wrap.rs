@@ -1,7 +1,7 @@
-//! `wrap-key` and `unwrap-key`: keys that leave the token under another key, and come back.
+//! `wrap-key` and `unwrap-key`: write keys into files, encrypted under another key of the token, and read them back.
 //!
-//! What wraps is one mechanism at a time: those that put an AES key of their own between two others are left out, for no module here has
-//! them.
+//! A key is wrapped by one mechanism. Mechanisms that encrypt it under a temporary AES key, and that under another key, are left out, because no
+//! module here has them.
 
 use super::kinds::{Kind, Selected};
 use super::pem::text_with_headers;

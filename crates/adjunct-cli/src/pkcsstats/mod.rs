@@ -1,8 +1,8 @@
 //! `pkcsstats`: how often mechanisms of the PKCS #11 module were used, by user, slot and strength of the key, with the options, words
 //! and exit statuses of openCryptoki's.
 //!
-//! The numbers are the module's own ([`adjunct::counters::uses`]), so that it is always ours that is asked for slots and tokens. What
-//! openCryptoki calls an invalid slot by what its C library says (any text is slot 0) is refused.
+//! The numbers are those of adjunct's module ([`adjunct::counters::uses`]), so that this module is always the one that is asked for slots and tokens.
+//! A slot that is no number is refused; openCryptoki reads any text as slot 0.
 
 mod report;
 

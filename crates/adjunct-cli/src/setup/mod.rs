@@ -1,8 +1,8 @@
 //! `adjunct setup`: the whole way in one command, and back. It measures, shows what it would change, asks, changes, checks with real
 //! logins, tells the running sshd, and proves with a session that the data go through hardware.
 //!
-//! Each part is a command of its own that is whole by itself (`step`): `openssl enable`, `ssh tune`, `ssh verify`. What this adds is
-//! the order, one question, and that a failure or an interrupt anywhere leaves every file as it was (`prior`).
+//! Each part is a command that can be run by itself (`step`): `openssl enable`, `ssh tune`, `ssh verify`. Setup adds the order and one question, and
+//! restores every file after a failure or an interrupt anywhere (`prior`).
 
 mod plan;
 mod prior;

@@ -1,7 +1,7 @@
 //! A step of the way: another command of this program, run to its end.
 //!
-//! Each command is whole by itself: it makes its change or leaves everything as it was, also when it is asked to end. So it is asked, and
-//! waited for, and not killed in the middle of a change.
+//! Each command makes its change or leaves everything as it was, also when it is asked to end. So setup asks a command to end and waits for it, and
+//! does not kill it in the middle of a change.
 
 use crate::module;
 use adjunct_tool::interrupt::interrupted;

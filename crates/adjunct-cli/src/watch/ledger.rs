@@ -1,8 +1,8 @@
 //! Sums over users that only grow.
 //!
-//! A sum of what stands there now would fall when a user's counters go (a logout, a reset), and Prometheus takes a counter that falls for one
-//! that began at zero: it would add the whole of what the others counted once more. So what each user's numbers grew by is added up here.
-//! `adjunct check` takes the difference of two such sums for what was counted between its runs.
+//! The sum of the present counters falls when a user's counters go (a logout, a reset), and Prometheus takes a counter that falls for one that began
+//! at zero: it would add all that the other users have counted once more. So the ledger adds up by how much each user's numbers grew. `adjunct check`
+//! takes the difference of two such sums for what was counted between its runs.
 
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};

@@ -1,5 +1,5 @@
-//! P-256, P-384 and P-521 in eight lanes: ECDSA signatures, ECDH, public keys. And, for P-192 and three of Brainpool's, signatures and public
-//! keys that come alone.
+//! P-256, P-384 and P-521 in eight lanes: ECDSA signatures, ECDH, public keys. For P-192 and three of Brainpool's curves: single signatures and
+//! public keys, whose work the lanes share.
 //!
 //! One code for all curves over the data of [`Curve`]; each file opens with its method and its count of IFMA instructions.
 //! ECDSA is FIPS 186-5, 6.4.1, with the nonce from outside; ECDH is SP 800-56A rev. 3, 5.7.1.2, with full validation of the

@@ -4,9 +4,8 @@
 //! a whole number, with which what is above 2^130 folds back (Bernstein, "The Poly1305-AES message-authentication code",
 //! FSE 2005). 5 multiplications a block, one block after the other.
 //!
-//! In lanes: Horner's rule in steps of as many blocks as there are lanes, with a power of r, the lanes brought together at
-//! the end by descending powers (Goll and Gueron, "Vectorization of Poly1305 message authentication code", ITNG 2015).
-//! `ifma` and `avx2` tell theirs.
+//! In lanes: Horner's rule in steps of as many blocks as there are lanes, with a power of r, the lanes brought together at the end by descending
+//! powers (Goll and Gueron, "Vectorization of Poly1305 message authentication code", ITNG 2015). `ifma` and `avx2` describe the limbs of each.
 //!
 //! The key is secret: nothing branches or indexes by it or by the data, only by lengths.
 

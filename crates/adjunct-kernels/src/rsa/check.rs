@@ -1,4 +1,4 @@
-//! One RSA result checked with the public exponent, for those that have one operation and no batch.
+//! Check of one RSA result with the public exponent, for an operation that runs alone.
 //!
 //! Nothing is brought into Montgomery's form. Products of `output` alone leave output^e / R^(e-1); products of 1 alone leave 1 / R^(e-2),
 //! which is made once for a key. So output^e = input where output^e / R^(e-1) and input * 1 / R^(e-2) / R are equal modulo n.

@@ -1,4 +1,4 @@
-//! Numbers whose digits lie side by side in vectors: arithmetic for those that have one operation and no batch.
+//! Numbers whose digits lie side by side in vectors: arithmetic for an operation that runs alone.
 //!
 //! Numbers are D digits of 52 bits, eight of them in a vector. A product is Montgomery's, almost reduced (Gueron, "Efficient software
 //! implementations of modular exponentiation", 2012): a * b / R modulo m, where R = 2^(52 D).

@@ -8,8 +8,8 @@
 //!
 //! [`prime`] tests candidates for primes by the same arithmetic.
 //!
-//! Apart from these, for what comes alone: `digits` is the arithmetic of numbers whose digits lie side by side in vectors, `single` one
-//! private operation, `check` the check of one result.
+//! Further modules are for one operation that runs alone: `digits` is the arithmetic of numbers whose digits lie side by side in vectors, `single`
+//! one private operation, `check` the check of one result.
 //!
 //! Nothing branches or indexes memory by a secret: primes, exponents, inputs and outputs. Sizes and public exponents are
 //! public, and so is which lanes were right.

@@ -1,9 +1,8 @@
 //! How a paused job's event loop learns that it may come back: by the callback it gave, else by a descriptor.
 //!
-//! Either is told before the job pauses. A loop then starts what else is ready first and comes round to the job, which is
-//! when there is nothing left to wait for. The descriptor stays with the wait context until that is freed, as loops expect
-//! (HAProxy forgets it only when it closes the connection). A wait context that is freed while its job is paused tells us
-//! that the job will never be resumed.
+//! The loop is told before the job pauses. It then starts whatever else is ready and comes back to the job after that, when there is nothing left to
+//! wait for. The descriptor stays with the wait context until that is freed, as loops expect (HAProxy forgets it only when it closes the connection).
+//! A wait context that is freed while its job is paused tells us that the job will never be resumed.
 
 use adjunct::memory::boxed;
 use adjunct::ops::batches::Held;

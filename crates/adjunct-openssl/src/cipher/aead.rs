@@ -1,5 +1,5 @@
-//! The dispatch of the ciphers that authenticate, and what those have in common. Where OpenSSL's own differ from each
-//! other in what they return or report, [`Aead`] has a constant or a method for it.
+//! The dispatch of the ciphers that authenticate, and the code that they share. Where OpenSSL's own ciphers differ from each other in what they
+//! return or report, [`Aead`] has a constant or a method for it.
 
 use super::state::{self, Info};
 use crate::abi::core::Core;

@@ -1,5 +1,5 @@
-//! The dispatch of signatures with elliptic curves (ECDSA, Ed25519), whose contexts may be the default provider's, and what is asked of
-//! those. Where the two differ, [`Signer`] has a constant or a method for it.
+//! The dispatch of signatures with elliptic curves (ECDSA, Ed25519), whose contexts may be the default provider's. Where ECDSA and Ed25519 differ,
+//! [`Signer`] has a constant or a method for it.
 
 use super::default_algorithm;
 use crate::abi::param::Param;

@@ -1,9 +1,8 @@
-//! Elliptic-curve keys on the NIST curves: writing them.
+//! Encoders of elliptic-curve keys on the NIST curves.
 //!
-//! OpenSSL writes a key by an encoder. One of the key's own provider gets the key as it is; one of another provider gets what
-//! the key exports, and imports it. The default provider's import refuses a key on the curve SM2 under the name EC, although
-//! its generation makes one and its encoders write it. So each of its encoders for EC keys is offered here once more, for keys
-//! of this module alone, and is given the key as the default provider has it.
+//! OpenSSL writes a key by an encoder. One of the key's own provider gets the key as it is; one of another provider gets what the key exports, and
+//! imports it. The default provider's import refuses a key on the curve SM2 under the name EC, although its generation makes one and its encoders
+//! write it. So this module offers each of those encoders again, for its own keys alone, and gives it the key as the default provider holds it.
 
 use super::{Delegated, State, keymgmt};
 use crate::abi::param::Param;

@@ -1,7 +1,7 @@
 //! HMAC and CMAC (EVP_MAC-HMAC(7), EVP_MAC-CMAC(7)).
 //!
-//! Offered under the names alone, so whatever digest or cipher a caller then sets must work: those the CPU library lacks,
-//! and those wanted with properties, are handed to the default provider, the whole MAC with them.
+//! OpenSSL finds a MAC by its name alone, so that any digest or cipher that the caller then sets must work. A MAC over one that the CPU library
+//! lacks, or that is wanted with properties, is handed to the default provider as a whole.
 
 mod cmac;
 mod dispatch;

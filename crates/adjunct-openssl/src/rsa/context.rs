@@ -1,5 +1,5 @@
-//! RSA: the context of a signature: its key, padding, digests and salt, what parameters make of them, and the operation of OpenSSL's
-//! default provider that takes its place once something was set that is not for us.
+//! RSA: the context of a signature: its key, padding, digests and salt, the parameters that change them, and the operation of OpenSSL's default
+//! provider that takes its place once something was set that adjunct does not serve.
 
 use super::key::{Material, Named, integer, text};
 use super::keymgmt::object;

@@ -1,14 +1,14 @@
 //! X448 (RFC 7748) and Ed448 (RFC 8032), which AWS-LC lacks, for modules that no libcrypto has called (libica, PKCS #11).
 //!
-//! A libcrypto is looked for once: the one the process has, or else the system's. The provider
-//! lives in a library context of our own, and its functions are called through its own tables. EVP would do more than
-//! that: OpenSSL 3 looks for an engine first, for which it loads openssl.cnf, and that engine may be one that calls us.
+//! A libcrypto is looked for once: the one the process has, or else the system's. The provider lives in a library context of our own, and its
+//! functions are called through its own tables. EVP would do more: OpenSSL 3 looks for an engine first, for which it loads openssl.cnf, and that
+//! engine may call this module.
 //!
-//! libcrypto's own start and end are left to the program: to ask it for no configuration or no handler at exit would
-//! ask it for the whole process. One thing cannot be kept away from OpenSSL 3: Ed448 hashes by EVP inside the provider, so
-//! that its first use loads the program's configuration, as the first use of anything else of libcrypto's does.
+//! libcrypto's initialization and cleanup are left to the program: switching off its configuration or its handler at exit would do so for the whole
+//! process. One effect cannot be avoided with OpenSSL 3: Ed448 hashes by EVP inside the provider, so that its first use loads the program's
+//! configuration, as any first use of libcrypto does.
 //!
-//! No lock is held while it is looked for: a fork at any moment leaves the child a usable state.
+//! No lock is held while a libcrypto is looked for, so that a fork at any moment leaves the child a usable state.
 
 use super::{Algorithm, Context, Key, Library};
 use crate::param::{self, Param};

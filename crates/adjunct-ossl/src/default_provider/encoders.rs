@@ -1,4 +1,4 @@
-//! The default provider's encoders, which write keys: what there are, and how to call one as the program itself would.
+//! The default provider's encoders, which write keys: how to find them, and how to call one as the program itself would.
 
 use super::{Algorithm, Library};
 use crate::core::Core;

@@ -1,5 +1,4 @@
-//! Keys held by OpenSSL's default provider, by its own dispatch tables: what they return and raise is what a program that never
-//! met us gets.
+//! Keys held by OpenSSL's default provider, by its own dispatch tables: they return and raise what a program without adjunct gets.
 
 use super::{Algorithm, Context, ExportCallback, Library};
 use crate::param::Param;

@@ -1,8 +1,8 @@
 //! What OpenSSL's default provider computes, by its own dispatch tables.
 //!
-//! Of a libcrypto found at run time a library context of our own, which reads no configuration and holds only the default provider,
-//! does the work, so nothing can come back to who asks. Parameter arrays pass straight through (they are OpenSSL's own type), and
-//! errors land on the caller's queue by themselves. In a program with libcrypto linked statically there may be nothing to find:
+//! The work is done in a library context of adjunct's own, in a libcrypto that is found at run time. That context reads no configuration and holds
+//! only the default provider, so that no call comes back to adjunct. Parameter arrays pass straight through (they are OpenSSL's own type), and the
+//! default provider itself puts errors on the caller's queue. In a program with libcrypto linked statically there may be nothing to find:
 //! [`reachable`] says so.
 //!
 //! No lock is taken here: a context made by two threads at once is made twice and one is dropped, so a fork at any moment

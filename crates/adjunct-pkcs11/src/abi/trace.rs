@@ -1,5 +1,5 @@
-//! Calls, a line each, in the file that `ADJUNCT_PKCS11_TRACE` names: arguments and return values, without what they point to but mechanisms'
-//! and attributes' names. No key, PIN or data is ever written.
+//! Calls, a line each, in the file that `ADJUNCT_PKCS11_TRACE` names: arguments and return values, and of the data that arguments point to the names
+//! of mechanisms and attributes alone. No key, PIN or data is ever written.
 
 use crate::names;
 use cryptoki_sys::*;

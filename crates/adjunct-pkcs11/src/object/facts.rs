@@ -1,4 +1,4 @@
-//! What operations ask of an object each time, found out once: the attributes are searched for no more.
+//! What every operation asks of an object, found out once, so that operations do not search the attributes.
 
 use super::attributes::Attributes;
 use cryptoki_sys::*;

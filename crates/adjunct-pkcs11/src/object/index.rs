@@ -1,6 +1,6 @@
-//! What the objects of a table are found by. Most are never looked for: programs bring keys, use them by their handles and destroy them, and
-//! others load a token to find one key. So an object is noted at first, in a few instructions, and indexed once searches
-//! have looked through all objects a few times.
+//! The index by which the objects of a table are found. Most objects are never looked for: programs bring keys, use them by their handles and destroy
+//! them, and others load a token to find one key. So an object is noted at first, in a few instructions, and indexed once searches have looked
+//! through all objects a few times.
 
 use super::Object;
 use super::attributes::Attributes;

@@ -1,7 +1,7 @@
 //! Secret keys as mechanisms take them: schedules, tables and states, kept beside the object once it is used more than once.
 //!
-//! What is kept goes with the object, and wipes itself. Nobody waits for another: who comes while a form is being put away has one of its
-//! own, for one operation, as have those that come when all places are taken.
+//! A kept form is dropped with the object, and wipes itself. No thread waits for another: one that comes while a form is being put away, or when all
+//! places are taken, makes a form for its own operation.
 
 use super::{Held, Object};
 use crate::rv::{Result, Rv, ensure, fail, key_size};

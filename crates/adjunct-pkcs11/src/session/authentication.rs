@@ -1,9 +1,9 @@
 //! The PIN for each use of a key (CKA_ALWAYS_AUTHENTICATE): which uses wait for it, and which have it.
 //!
-//! Every use of a key is one of two. An operation that a C_*Init begins has a [`Pin`] with it, made of its key, which is asked before the
-//! operation works; C_Login with CKU_CONTEXT_SPECIFIC gives it. A call that begins and ends by itself (C_UnwrapKey, C_DeriveKey,
-//! C_DecapsulateKey, C_WrapKey of such a key) asks [`Session::use_at_once`]: the standard has no moment for a login there, so the first call
-//! fails, the login is for it, and the same key is then used once by the next. One login is for one use: that which began last.
+//! Every use of a key is one of two. An operation that a C_*Init begins has a [`Pin`] with it, made of its key, which is asked before the operation
+//! works; C_Login with CKU_CONTEXT_SPECIFIC gives it. A call that begins and ends by itself (C_UnwrapKey, C_DeriveKey, C_DecapsulateKey, C_WrapKey of
+//! such a key) asks [`Session::use_at_once`]: the standard has no moment for a login there, so the first call fails, the login refers to that call,
+//! and the next call may use the same key once. One login is for one use: that which began last.
 
 use super::{Active, Session};
 use crate::object::Object;

@@ -1,9 +1,9 @@
-//! What no longer counts is made unreadable, also for who has the token key and the PINs.
+//! Records that no longer count are made unreadable, also for an attacker who has the token key and the PINs.
 //!
-//! An object that is destroyed or changed leaves its record in the file. Writing the file anew for each would cost as much as the token is
-//! big: so the record's slot, a part of its key, is overwritten in place (32 bytes and one `fdatasync`, for all changes of a batch together), and
-//! the record goes when the file is next written anew. The frame that says that the object is gone is on the disk before: who is killed in
-//! between has destroyed it, and whoever writes next, or logs in and may write, overwrites the slot.
+//! An object that is destroyed or changed leaves its record in the file. Writing the file anew for each would cost as much as the token is big: so
+//! the record's slot, a part of its key, is overwritten in place (32 bytes and one `fdatasync`, for all changes of a batch together), and the record
+//! goes when the file is next written anew. The frame that says that the object is gone is on the disk before: a writer that is killed in between has
+//! destroyed the object, and the next writer, or the next login that may write, overwrites the slot.
 
 use super::crypt::Keys;
 use super::file::{self, Place, Seen};

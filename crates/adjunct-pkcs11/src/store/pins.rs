@@ -1,5 +1,5 @@
-//! PINs: tried, set, counted. A try is written down before the derivation begins, whoever tries, and wherever: one that is killed while
-//! it tries has tried. Who would try in two processes at once waits.
+//! PINs: tried, set, counted. Each try is written down before the derivation begins, so that a process that is killed during it has tried. Of two
+//! processes that try at once, one waits.
 
 use super::crypt::Keys;
 use super::file::Old;

@@ -1,4 +1,4 @@
-//! What is in the file, seen: read, checked, and put into the token's table.
+//! Reads a token's file, checks it, and puts its objects into the token's table.
 
 use super::crypt::Keys;
 use super::erase::Spent;

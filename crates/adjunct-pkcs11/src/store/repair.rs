@@ -1,4 +1,4 @@
-//! Files as a whole: checked, and what can be read of a damaged one.
+//! Checks whole files, and recovers what can be read of a damaged one.
 //!
 //! Each record is sealed or authenticated for itself. So of a damaged file every record that is whole is found, wherever it lies, whatever
 //! happened to the frames, by looking for one at every byte; of several of an object the newest counts. What was removed by a

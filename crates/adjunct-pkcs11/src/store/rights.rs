@@ -1,4 +1,4 @@
-//! Who else may read a token's file: what an administrator has allowed stays when the file is written anew.
+//! Rights of other users to read a token's file: what an administrator has allowed stays when the file is written anew.
 
 use super::trouble::Trouble;
 use rustix::fd::OwnedFd;

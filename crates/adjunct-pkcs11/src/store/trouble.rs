@@ -1,4 +1,4 @@
-//! What a store may suffer from, as return values and in words.
+//! What may be wrong with a store, as return values and in words.
 
 use super::tpm::Fault;
 use crate::rv::Rv;

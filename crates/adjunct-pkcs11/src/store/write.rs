@@ -1,4 +1,4 @@
-//! Changes of a store: each is in the file for good before anybody sees it, and whole or not at all.
+//! Changes of a store: each is on the disk before any program sees it, and whole or not at all.
 
 use super::batch::{Change, Taken};
 use super::crypt::Keys;

@@ -1,5 +1,5 @@
-//! A token of the version of the format before, as it was made by the module of then: a pair, private data "private" and "later", a key that was
-//! destroyed, and a user's PIN that was changed from [`FIRST_PIN`].
+//! A token in the older version of the format, made by the older module: a pair, private data "private" and "later", a key that was destroyed, and a
+//! user's PIN that was changed from [`FIRST_PIN`].
 
 use super::*;
 use adjunct_pkcs11::admin::{self, Configured, Repaired};

@@ -1,4 +1,4 @@
-//! What an old PIN opens after a change, and what is left of what was destroyed: nothing.
+//! After a change an old PIN opens nothing, and nothing is left of destroyed objects.
 
 use super::*;
 use adjunct_pkcs11::admin::{self, Configured};

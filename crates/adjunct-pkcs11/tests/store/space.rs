@@ -1,4 +1,4 @@
-//! Where a file may not grow.
+//! Tokens whose file may not grow: a full file system, or a limit of the process.
 
 use super::*;
 use std::io::{BufRead as _, BufReader, Write as _};

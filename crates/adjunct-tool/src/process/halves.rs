@@ -1,4 +1,4 @@
-//! Servers that are measured and the load that measures them: on processors of their own, at free ports of the loopback.
+//! Places servers that are measured, and the load that measures them, on separate processors and at free ports of the loopback.
 
 use crate::Failure;
 use crate::failure::cause;

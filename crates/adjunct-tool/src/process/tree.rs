@@ -1,8 +1,8 @@
 //! The processes below another one, and what is left of them.
 //!
-//! The monitor of an ordinary user's ssh session may end before the child that did the session's work, without waiting for it;
-//! then the child's processor time is nobody's. So this process takes the place of init for what it starts ([`adopt`]), and waits
-//! for those children itself ([`reap`]): the kernel's account of children has all of the session then.
+//! The monitor of an ordinary user's ssh session may end before the child that did the session's work, without waiting for it; then no process gets
+//! the child's processor time. So this process takes the place of init for what it starts ([`adopt`]), and waits for those children itself
+//! ([`reap`]): its own account of children then contains the whole session.
 
 use super::wait_for;
 use crate::files;

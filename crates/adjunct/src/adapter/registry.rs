@@ -1,8 +1,8 @@
 //! The adapters of this process: which of them take operations, and a word that changes whenever one comes or goes.
 //!
-//! A key knows the adapter that its operations go to ([`Route`]): found out at its first operation, and again after the word has changed. To
-//! know that it has not costs an operation one relaxed load of a word that nobody writes. Operations that no adapter but the CPU
-//! runs, symmetric ones, ask nothing: the CPU is always there.
+//! A key knows the adapter that its operations go to ([`Route`]): found out at its first operation, and again after the word has changed. An
+//! operation finds out that the word has not changed by one relaxed load. Symmetric operations, which only the CPU runs, ask nothing: the CPU is
+//! always online.
 
 use std::sync::atomic::Ordering::{Relaxed, SeqCst};
 use std::sync::atomic::{AtomicU32, AtomicU64};

@@ -1,4 +1,4 @@
-//! The system calls of the counters and the memory they give: the only unsafe code here beside [`super::thread`].
+//! The system calls of the counters and the memory that they give: beside [`super::thread`] the only unsafe code of the counters.
 
 use super::layout::Head;
 use super::segment::Segment;

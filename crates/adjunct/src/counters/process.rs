@@ -1,7 +1,7 @@
 //! What this process and its threads do to count: find the user's segment, take a slot, give it back.
 //!
-//! Nothing here waits: a child may be forked while another thread is anywhere in this code, and finds every lock open. After
-//! [`open`] the only system call is geteuid, in processes that were loaded as root where no filter was in force.
+//! Nothing here waits: a child may be forked while another thread is anywhere in this code, and finds no lock held. After [`open`] the only system
+//! call is geteuid, in processes that were loaded as root where no filter was in force.
 #![forbid(unsafe_code)]
 
 use super::find::Sought;

@@ -1,4 +1,4 @@
-//! The command's side: who has counters, what they say, back to zero, away with them; and what keeps them from being counted.
+//! The command's side: lists the users with counters, reads, resets and removes counters, and finds what keeps programs from counting.
 #![forbid(unsafe_code)]
 
 use super::find::Sought;

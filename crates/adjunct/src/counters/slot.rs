@@ -1,5 +1,5 @@
-//! What stands in one slot: by whom it is used, and what was counted there. Between two looks at a slot that has kept its owner, what was
-//! added is that thread's alone; so rates by process come from what is counted anyway.
+//! A slot at one moment: its owner, and the numbers in it. What was added between two looks at a slot that has kept its owner was counted by that
+//! thread alone; so rates by process need no counters of their own.
 #![forbid(unsafe_code)]
 
 use super::owner::Owner;

@@ -1,5 +1,5 @@
-//! Hash_DRBG over SHA-512 (NIST SP 800-90A, revision 1, 10.1.1): the mechanism alone. Who seeds it, when again, and who may ask for
-//! how much is the interface's. A request counts itself; seeding and the health test count nothing.
+//! Hash_DRBG over SHA-512 (NIST SP 800-90A, revision 1, 10.1.1): the mechanism alone. The interface decides how it is seeded, when again, and how
+//! much may be asked for. A request counts itself; seeding and the health test count nothing.
 
 use super::Tally;
 use crate::adapter::cpu::awslc::digest::{Digest, SHA512};

@@ -1,4 +1,4 @@
-//! Who has a key.
+//! A key with where it is held: in this process so far.
 
 /// A key, by who has it. Of one form there is nothing to be found out in a call.
 #[derive(Debug, Clone)]

@@ -1,4 +1,4 @@
-//! Another system's OpenSSL as a side: this command once more, under that root's loader and libraries, over two pipes.
+//! Another system's OpenSSL as a side: a process of this command under that root's loader and libraries, over two pipes.
 //!
 //! One line of text asks, one answers, words between tabs: `row SIDE TITLE SIZE` gives `proof HEX` or `none`, `run SIDE N` does
 //! that side's row N times and gives `time NANOSECONDS` of CPU time, `error TEXT` answers either. SIDE is `stock` or

@@ -1,5 +1,5 @@
-//! `--class`: both sides as on another class of CPU, by masks that have to be in the environment before either library is loaded. So the
-//! command starts itself again in its own place.
+//! `--class`: measures both sides as on another class of CPU, by masks that have to be in the environment before either library is loaded. So the
+//! command executes itself again.
 
 use adjunct::catalogue::{Class, Feature};
 use adjunct::cpu;

@@ -1,4 +1,4 @@
-//! A module, or the provider, as a side: this command once more, which loads it, so that one that crashes or hangs is a row that says so.
+//! A module, or the provider, as a side: a process of this command that loads it, so that a crash or a hang becomes a row that says so.
 //!
 //! One line of text asks, one answers, words between tabs. `prepare N` makes what row N of [`Row::all`] needs: `ready`, or `missing TEXT`,
 //! `failed TEXT`. `run N MILLISECONDS` gives `done OPERATIONS WALL CPU`, both in nanoseconds, or as before. The first line comes unasked:

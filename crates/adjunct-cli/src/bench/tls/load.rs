@@ -1,4 +1,4 @@
-//! The load: this command once more, on processors of its own. A line of JSON asks, a line of JSON answers.
+//! The load: a process of this command, on processors of its own. A line of JSON asks, a line of JSON answers.
 
 use crate::module;
 use adjunct_bench::crew;

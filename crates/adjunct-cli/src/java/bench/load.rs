@@ -1,4 +1,4 @@
-//! JMeter: one program for each way to connect, which stays from row to row, so that its own warming up is none of a row's.
+//! JMeter: one program for each way to connect, which stays from row to row, so that its own warming up is in no row.
 
 use super::fetch::Fetched;
 use super::server::temporary;

@@ -1,4 +1,4 @@
-//! What is said where a server does not start: with programs in the place of a JDK's that behave as Java and Open Liberty do then.
+//! Errors where a server does not start, with programs in place of a JDK's that behave as Java and Open Liberty do then.
 
 use super::fetch::Fetched;
 use super::{Args, run_with};

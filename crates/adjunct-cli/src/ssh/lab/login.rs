@@ -1,4 +1,4 @@
-//! A login through a private sshd: the client that runs, and where the connection has a server of its own, that.
+//! A login through a private sshd: the running client, and the connection's own server, if it has one.
 
 use super::place::{Files, for_client};
 use super::server::{Sshd, free_port, no_port, port_of};

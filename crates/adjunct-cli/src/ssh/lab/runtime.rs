@@ -1,5 +1,5 @@
-//! The folder that sshd's privilege separation needs: where the system has none (no sshd was ever started on it), it is
-//! there for us alone, or, where that is not allowed, made as sshd's service makes it.
+//! The folder that sshd's privilege separation needs. Where the system has none (no sshd was ever started on it), it is made for this process alone
+//! or, where that is not allowed, as sshd's service makes it.
 
 use crate::ssh::lab::Environment;
 use adjunct_tool::Failure;

@@ -1,4 +1,4 @@
-//! What a server or a client is told beyond the usual.
+//! Configuration lines and environment of a server or client, beyond the usual ones.
 
 use std::ffi::OsString;
 use std::path::Path;

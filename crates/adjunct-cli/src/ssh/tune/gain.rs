@@ -1,5 +1,5 @@
-//! What the order of algorithms brings and what adjunct adds to it, each by itself: the suite of today and the new one, stock and with
-//! adjunct, measured in turns. And what is not worth a change.
+//! What the order of algorithms brings and what adjunct adds to it, each by itself: the suite of today and the new one, stock and with adjunct,
+//! measured in turns. And the changes that bring too little.
 
 use super::algorithms::{Kind, authenticates, measured_as};
 use super::order::Lists;

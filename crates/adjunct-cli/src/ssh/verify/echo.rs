@@ -1,5 +1,5 @@
-//! The other end of a session with this machine's own sshd: a listener on loopback, to which sshd forwards the connection
-//! (`ssh -W`, RFC 4254 7.2). No shell of the account runs for it, and so none of its startup files.
+//! The other end of a session with this machine's own sshd: a listener on loopback, to which sshd forwards the connection (`ssh -W`, RFC 4254 7.2).
+//! No shell of the account runs for it, so that none of its startup files is read.
 
 use super::here::{Here, MARK};
 use adjunct_tool::Failure;

@@ -1,8 +1,8 @@
 //! A server of one page by HTTP/1.1, for Prometheus: a request, an answer, and the connection is closed. The crate hyper reads and answers
 //! requests, with limits of its own.
 //!
-//! Everybody who can connect may: so nobody holds a place for long, and where all places are taken, who has asked nothing yet goes for who
-//! comes. A scrape asks as soon as it has connected, and is served whatever others hold open.
+//! Any client that can connect may do so. So no client keeps a place for long, and where all places are taken, a client that has not asked yet is
+//! disconnected for a new one. A scrape asks as soon as it has connected, and is served whatever connections others hold open.
 
 use super::families::Format;
 use adjunct_tool::Failure;

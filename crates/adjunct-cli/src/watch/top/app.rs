@@ -1,4 +1,4 @@
-//! What the person in front of it chose: view, order, filter, pause; and what keys do.
+//! The user's choices (view, order, filter, pause), and what keys do.
 
 use super::parts::Part;
 use super::table::{Cell, Table, identity, part};

@@ -1,4 +1,4 @@
-//! The screen: five lines about all, the table, a line of keys. Made for 80 columns and 24 lines, and drawn on what there is.
+//! The screen: five lines about the machine, the table, a line of keys. Made for 80 columns and 24 lines, and drawn on a screen of any size.
 
 use super::app::App;
 use super::table::{Table, Unit, short};

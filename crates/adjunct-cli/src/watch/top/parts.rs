@@ -1,5 +1,5 @@
-//! What a row is made of: a function of processes, users, key sizes and reasons, a process of functions, a function of a process of
-//! reasons. All of it is what was counted between two samples.
+//! The parts of a row: of a function its processes, users, key sizes and reasons; of a process its functions; of a process's function its reasons.
+//! All of it is what was counted between two samples.
 
 use super::table::{Cell, Table, column};
 use super::table::{Column, Unit};

@@ -1,5 +1,5 @@
-//! Which process counted what. Counters are kept by user; but each thread has a slot while it lives, so that what a slot grew by, while it
-//! kept its owner, is that process's. What cannot be told apart is shown as such, not guessed.
+//! Which process counted what. Counters are kept by user; but each thread has a slot while it lives, so that the growth of a slot that has kept its
+//! owner belongs to that process. Counts that cannot be assigned to a process are shown as such, not guessed.
 
 use super::work::Work;
 use crate::watch::sample::Sample;

@@ -1,4 +1,4 @@
-//! What one candidate's test goes by, in plain integers; in time that depends on sizes only.
+//! Constants and comparisons of one candidate's test, in plain integers. The time depends on sizes only.
 
 use super::LAST;
 use crate::lanes::{MASK, montgomery};

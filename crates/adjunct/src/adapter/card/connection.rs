@@ -1,8 +1,8 @@
 //! Connections of this process to cards: taken for one request, and given back.
 //!
-//! Descriptors are the program's, not ours: it may close all of them (closefrom), and the number of one of ours may be somebody else's file
-//! then. So what is connected is known by the socket's cookie, which the system gives to no other socket, and which is asked for before
-//! anything is sent and before anything is received. A child of fork leaves its parent's connections alone and has its own.
+//! Descriptors are the program's, not ours: it may close all of them (closefrom), and the number of one of ours may be somebody else's file then. So
+//! a connection is recognized by the socket's cookie, which the system gives to no other socket; it is read before anything is sent and before
+//! anything is received. A child of fork leaves its parent's connections alone and has its own.
 //!
 //! Another thread may close the descriptor between that question and the call that sends, and have its number for something else. So what
 //! is sent has flags and an address ([`send`]) which only sockets of the kind of ours take: files, pipes, and all sockets of TCP, UDP and of

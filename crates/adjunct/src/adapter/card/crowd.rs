@@ -1,18 +1,17 @@
 //! How crowded the machine is with private-key operations, seen by all programs at once: a page of shared memory that adjunctd makes
 //! (`segment`).
 //!
-//! Every operation that a program does alone or has a card do adds the time it took, waiting included, to the window of its end. The times
-//! of the operations that ended in a second, divided by a second, are how many were under way on average (Little's law). So nobody has
-//! to say that an operation has begun, and who is killed leaves nothing behind.
+//! Every operation that a program does alone or has a card do adds the time it took, waiting included, to the window of its end. The times of the
+//! operations that ended in a second, divided by a second, are how many were under way on average (Little's law). So no program has to note that an
+//! operation has begun, and a program that is killed leaves nothing behind.
 //!
 //! Whether an operation goes to a card is decided by that (`decision`).
 //!
-//! # Outages
-//! Whoever finds that nobody listens, or that no answer comes, notes it in the page; all others then leave cards alone until one of them, once
-//! a second, has asked again. A note counts only until a card has answered anybody: a card that works is there, whatever others found.
+//! # Outages A program that finds that nobody listens, or that no answer comes, notes it in the page; all others then ask no card until one of them,
+//! once a second, has tried again. A note counts only until a card has answered any program.
 //!
-//! # Who writes there
-//! Everybody. Wrong numbers make others choose the slower of two ways, no more: nothing read here is a length, an index or an address.
+//! # Who writes there Every program writes there. Wrong numbers make other programs choose the slower of two ways, no more: no length, index or
+//! address is read here.
 
 mod decision;
 mod segment;

@@ -5,8 +5,8 @@
 //! some slack for the system's scheduling is waited, but where the machine is not crowded no longer than [`LIMIT`], unless a card in good
 //! order needs more.
 //!
-//! Who gives up closes the connection, and the card then does not begin what it has not begun. So at most one batch is done in vain, and a
-//! program never takes longer than the deadline and an operation of its own.
+//! A program that gives up closes the connection, and the card then does not begin a request that it has not begun. So at most one batch is done in
+//! vain, and a program never takes longer than the deadline and an operation of its own.
 #![forbid(unsafe_code)]
 
 use super::crowd::Page;

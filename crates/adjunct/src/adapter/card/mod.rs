@@ -1,10 +1,10 @@
-//! Cards: adapters in processes of their own, run by adjunctd and shared by all programs of the machine. This is their client, and the
-//! work of a card ([`work`]) that its process does with what the client sent.
+//! Cards: adapters in processes of their own, run by adjunctd and shared by all programs of the machine. This module has their client, and the work
+//! that a card's process does with what the client sent ([`work`]).
 //!
-//! An operation that would be done alone goes to a card where the machine is so crowded that this is faster ([`crowd`]): RSA's private
-//! operations, which take long enough. Where a filter of system calls is in force or to be expected, only if that is asked for. Each
-//! result is raised to the public exponent and compared with the input before it is used. Whatever else becomes of the request (no card,
-//! no answer in time, a wrong one), the caller does the operation itself.
+//! A private operation of RSA, which takes long enough, goes to a card where it would otherwise run alone and the machine is so crowded that a card
+//! is faster ([`crowd`]). Where a filter of system calls is in force or to be expected, cards are asked only if `ADJUNCT_CARDS` says so. Each result
+//! is raised to the public exponent and compared with the input before it is used. Whatever else becomes of the request (no card, no answer in time,
+//! a wrong one), the caller does the operation itself.
 //!
 //! # Who is trusted
 //! A key is sent only to a socket whose other side is root's, or the user's own. For root's page of the crowd that socket is in

@@ -1,4 +1,4 @@
-//! What a card does with requests: keys made of what the wire brings, and batches of one kind.
+//! The work of a card: keys made of requests' bytes, and batches of operations of one kind.
 
 use super::wire::{E, Kind};
 use crate::adapter::Outcome;

@@ -1,5 +1,5 @@
-//! Where threads meet: the gates, with a slot for each thread's job. All of it lies in one mapping that a fork's child finds zeroed,
-//! which is an empty board.
+//! The board on which threads meet: the gates, with a slot for each thread's job. It lies in one mapping, which a child of fork finds zeroed, and
+//! zeros are an empty board.
 
 use super::function;
 use super::gate::{Arrival, Leave, SLOTS, Slots, State, Word};

@@ -7,9 +7,8 @@
 //! * in batches of `k`, each of those that `k` threads can keep busy does one in a `k`th of the measured time of a batch, and the
 //!   time of handing it over: the CPU time of a thread's operation without that of the batch it may have led.
 //!
-//! The faster is done. When sharing begins, batches are given time to fill, for threads come to the gate one time slice after the
-//! other. After that `k` is what leaders found. Where that turns out to be slower than alone, sharing is tried again after more and
-//! more surveys.
+//! The faster way is chosen. When sharing begins, batches are given time to fill, for threads come to the gate one time slice after the other. After
+//! that `k` is what leaders have found. Where sharing turns out to be slower than alone, it is tried again after more and more surveys.
 //!
 //! Short operations are never shared ([`LONG`]): their 99th percentile would become worse.
 

@@ -1,7 +1,7 @@
-//! Operations that a thread has put down, to do something else meanwhile: those of OpenSSL's asynchronous jobs ([`super::pause`]).
+//! Operations that wait in their own thread, which does something else meanwhile: those of OpenSSL's asynchronous jobs ([`super::pause`]).
 //!
-//! An event loop's thread does them itself, a batch of a kind at a time: whoever of its jobs finds that a full one waits, or that the loop has
-//! nothing else to do. Other threads have no part in it, so that nobody ever waits for a loop that does not come back.
+//! An event loop's thread does them itself, a batch of a kind at a time, when one of its jobs finds that a full batch waits or that the loop has
+//! nothing else to do. Other threads take no part, so that no thread ever waits for a loop that does not come back.
 
 use super::board::{Result, Room};
 use super::kind::Kind;

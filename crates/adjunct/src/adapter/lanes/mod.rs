@@ -1,10 +1,9 @@
 //! The batch engine: operations that are asked for at the same time are done together, in lanes.
 //!
-//! *Whose.* Those of a thread's asynchronous jobs ([`pause`], `jobs`), and those of several threads, where that is faster than each
-//! alone, as measured while they run (`function`, by what `presence` counts). There is no thread of its own, no timer and no polling:
-//! threads meet at a gate, where whoever comes at the right time does a batch for the others, which sleep meanwhile; for some time at most.
-//! `gate` has the decisions about who does, with the argument that nobody is forgotten; `board` carries them out; `memory` is what the
-//! system does for it.
+//! *Which operations.* Those of a thread's asynchronous jobs ([`pause`], `jobs`); and those of several threads, where a batch is faster than each
+//! operation alone, as measured while they run (`function`, with the counts of `presence`). There is no thread of its own, no timer and no polling:
+//! threads meet at a gate, where one of them, the leader, does a batch for the others, which sleep meanwhile, for a limited time. `gate` decides
+//! which thread leads, with the argument that no job is forgotten; `board` carries the decisions out; `memory` has the system calls.
 //!
 //! # Environment
 //! `ADJUNCT_ACCELERATOR`, or `accelerator =` in the module's section of openssl.cnf: `always` has threads share batches whether that is
@@ -12,10 +11,10 @@
 //! another's rights.
 //!
 //! # Limits
-//! * A handler of a signal that an instruction caused (SIGSEGV and the like) inside a kernel, which leaves it by a jump, has those whose jobs
+//! * A handler of a signal that an instruction caused (SIGSEGV and the like) inside a kernel, which leaves it by a jump, makes the threads whose jobs
 //!   it led wait until they give them up, a second at most. Kernels touch nothing that can cause one.
-//! * The same where a filter of system calls ends single threads for the calls of a batch (futex, rt_sigprocmask).
-//! * With `always`, nothing is measured, and they wait for good.
+//! * Threads wait as long where a filter of system calls ends single threads for the calls of a batch (futex, rt_sigprocmask).
+//! * With `always`, nothing is measured, and such threads wait without end.
 
 mod board;
 pub mod curve;

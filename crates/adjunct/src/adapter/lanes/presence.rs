@@ -3,9 +3,9 @@
 //! A thread says in its entry of the board which function it is in; that takes a store before the operation and one after it. Every so
 //! often it counts all entries, by which it is decided whether threads share batches ([`super::function`]).
 //!
-//! Threads of another scheduling policy or niceness than the module's loader had work alone: others would wait for them while they wait for
-//! a CPU. So do threads that others have waited for too long for, whatever the reason (a control group with a small share of the
-//! CPUs, say), and ever longer where that happens again ([`is_late`]).
+//! A thread works alone if its scheduling policy or niceness is not that of the thread that loaded the module: others would wait for it while it
+//! waits for a CPU. A thread that others have waited for too long works alone for a time, too, whatever the reason (a control group with a small
+//! share of the CPUs, say), and ever longer where that happens again ([`is_late`]).
 
 use super::function::{self, Function};
 use super::work::Work;

@@ -1,4 +1,4 @@
-//! How many CPUs this process may use: those of its affinity, and no more than its control group's quota gives time for.
+//! The number of CPUs that this process may use: those of its affinity, and no more than its control group's quota has time for.
 //!
 //! Every program does this at its start, so it opens as few files as tell it; the standard library's `available_parallelism`, which tells
 //! the same, takes three times as long.

@@ -1,4 +1,4 @@
-//! Lists held against the table: what has to stay in them for whom, and who can no longer connect.
+//! Lists compared with the table of peers: the algorithms that have to stay for a peer, and the peers that can no longer connect.
 
 use super::super::algorithms::Kind;
 use super::super::config::Program;

@@ -4,8 +4,8 @@
 //! In place of AWS-LC's own, which does the same (fipsmodule/rsa/blinding.c) but takes 200 us to invert r modulo 2048 bits: as long as the
 //! exponentiation, for each key of each process and again after every 32 operations. Here that takes 20 (`adjunct_kernels::inverse`).
 //!
-//! A pair (r^e, 1 / r) serves one operation at a time, and is squared after each; after [`USES`] another is made. A child of fork makes
-//! its own. Nobody waits: who finds no pair makes one.
+//! A pair (r^e, 1 / r) serves one operation at a time, and is squared after each; after [`USES`] another is made. A child of fork makes its own. No
+//! thread waits: one that finds no pair makes one.
 
 use super::bn::{Bn, Ctx, Modulus};
 use crate::error::Error;

@@ -1,6 +1,6 @@
-//! X25519 (RFC 7748) and Ed25519 (RFC 8032), on plain arrays. What computes says what has done it, for the counters.
+//! X25519 (RFC 7748) and Ed25519 (RFC 8032), on plain arrays. Each function that computes says what ran it, for the counters.
 //!
-//! A public key is half the work of AWS-LC's where the lanes of AVX-512 IFMA share it; a result that fails its check there is AWS-LC's.
+//! A public key takes half the time of AWS-LC's where the lanes of AVX-512 IFMA share the work; if the result fails its check, AWS-LC computes it.
 
 use super::digest::{Digest, SHA512};
 use super::random;

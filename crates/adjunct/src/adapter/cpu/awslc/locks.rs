@@ -1,8 +1,8 @@
-//! Locks for AWS-LC that a fork opens.
+//! Locks for AWS-LC that are open in a child of fork.
 //!
-//! AWS-LC guards its random generator and its keys with the C library's read-write locks. A child that is forked while another
-//! thread holds one, be it for reading, finds it held for good, for that thread is not there: its first random byte asks for the
-//! lock that notes the fork, for writing, and it sleeps for ever. With eight threads that draw random bytes one fork in a few does.
+//! AWS-LC guards its random generator and its keys with the C library's read-write locks. A child that is forked while another thread holds one, be
+//! it for reading, finds it held for good, for that thread is not there: its first random byte asks for the lock that notes the fork, for writing,
+//! and it sleeps for ever. With eight threads that draw random bytes, one fork in a few has such a child.
 //!
 //! Here a lock's word says in which process it was taken. In a child it is open. Every module takes these instead of the C
 //! library's by the linker's `--wrap` (`link/module.args`). They live in the memory of a `pthread_rwlock_t`, zeros at first as that

@@ -1,4 +1,4 @@
-//! Digests by CPACF, on states that others hold.
+//! Digests by CPACF, on states that `awslc` holds.
 
 use super::serves;
 use super::{Here, here};

@@ -1,6 +1,6 @@
-//! What goes wrong on real machines, over all commands that touch OpenSSH: missing programs, broken and read-only
-//! configurations, no rights, an interrupt at any moment. Each is one clear line and the right exit status, and changes
-//! nothing. The machine is this one with an /etc of its own, in a mount and process namespace.
+//! Failures of real machines, for all commands that touch OpenSSH: missing programs, broken and read-only configurations, no rights, an interrupt at
+//! any moment. Each is one clear line and the right exit status, and changes nothing. The machine is this one with an /etc of its own, in a mount and
+//! process namespace.
 
 use adjunct_e2e::lab::{Lab, copy_program};
 use adjunct_e2e::ports::Refusing;
@@ -15,7 +15,7 @@ use std::sync::OnceLock;
 /// The names of a tree with type, rights, owner and contents.
 type Tree = BTreeMap<PathBuf, (u32, u32, Vec<u8>)>;
 
-/// This machine with its own copy of /etc, home and folder for temporary files.
+/// A copy of this machine with its own /etc, home and folder for temporary files.
 struct Machine {
     lab: Lab,
     /// Shell commands to run before the program, in the namespace.
@@ -67,14 +67,14 @@ impl Machine {
         Some(Machine { lab, first: String::new(), user: None })
     }
 
-    /// With something done first, inside: `$ETC` is the copy.
+    /// Runs `commands` inside first; `$ETC` is the copy of /etc.
     fn after(mut self, commands: &str) -> Machine {
         self.first += commands;
         self.first += "\n";
         self
     }
 
-    /// With other text in a file of its /etc.
+    /// Edits a file of the machine's /etc.
     fn with(self, file: &str, edit: impl FnOnce(String) -> String) -> Machine {
         let path = self.lab.path("etc").join(file);
         let text = std::fs::read_to_string(&path).unwrap_or_default();

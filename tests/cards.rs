@@ -1,5 +1,5 @@
-//! Cards under real servers that have a process for each connection: sshd, Apache's prefork and PostgreSQL. Whatever happens to cards and
-//! their daemon, no login and no handshake is lost.
+//! Cards under real servers that have a process for each connection: sshd, Apache's prefork and PostgreSQL. No login and no handshake is lost,
+//! whatever happens to cards and their daemon.
 
 use adjunct_e2e::cards::{Asked, Daemon, can_be};
 use adjunct_e2e::counted::Counted;

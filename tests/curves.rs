@@ -9,7 +9,7 @@ use adjunct_e2e::system::System;
 /// without an object identifier, so that nothing can be written.
 const EACH_KIND: [&str; 6] = ["prime256v1", "secp521r1", "secp256k1", "sect163k1", "SM2", "Oakley-EC2N-3"];
 
-/// One system, and a lab on it.
+/// A system, and a lab on it.
 struct Bench {
     system: System,
     lab: Lab,

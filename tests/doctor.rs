@@ -63,7 +63,7 @@ impl Machine {
         self.command(&target().join("adjunct")).args(args).output().expect("adjunct")
     }
 
-    /// What it says of `subject`; its exit status agrees with the state.
+    /// Runs `adjunct doctor` on `subject`; its exit status has to agree with the state.
     fn doctor(&self, subject: &str) -> Value {
         let out = self.adjunct(&["doctor", "--json", subject]);
         let report: Value = serde_json::from_slice(&out.stdout).unwrap_or_else(|e| panic!("{subject}: {e}: {out:?}"));
@@ -318,7 +318,7 @@ fn a_process_in_a_container_is_seen_from_outside() {
     assert_eq!((report["state"].as_str(), report["cause"].as_str()), (Some("served"), None), "{report:#}");
 }
 
-/// Another network, and other processes, as another machine has them: two namespaces and a cable.
+/// Programs in another network and another set of processes, as on another machine (two namespaces and a cable), are not judged.
 #[test]
 fn another_machine_is_not_judged() {
     let Some(machine) = Machine::new() else { return };

@@ -101,7 +101,7 @@ fn login_is_counted_once(lab: &Lab, ssh: &Ssh, conf: &Path) {
     }
 }
 
-/// Everything from the engine, as the papers configure it: no login fails that works without, and bulk data is counted.
+/// With everything from the engine, as the papers configure it, no login fails that works without, and bulk data is counted.
 #[test]
 fn all_as_in_the_papers_keeps_nobody_out() {
     let lab = Lab::new();
@@ -166,7 +166,7 @@ fn newer_ones_load_it_and_go_on() {
     }
 }
 
-/// An OpenSSL that has no engines: the provider serves, and its key for the engine means nothing.
+/// With an OpenSSL that has no engines the provider serves, and its key for the engine means nothing.
 #[test]
 fn without_engines_the_provider_serves_alone() {
     let Some(system) = System::without_engines() else { return };

@@ -1,5 +1,5 @@
-//! No harm by the engine: what OpenSSL's interface answers for RSA and EC keys of every origin (`battery/battery.c`), under what
-//! `adjunct openssl enable` really writes, is what it answers without us; and who gets the engine at all.
+//! No harm by the engine: what OpenSSL's interface answers for RSA and EC keys of every origin (`battery/battery.c`), under what `adjunct openssl
+//! enable` really writes, is what it answers without us; and which programs get the engine at all.
 //!
 //! `ADJUNCT_DEEP=1` has the newer suites' OpenSSL, too.
 
@@ -107,7 +107,7 @@ const STOCK_CRASHES: [(&str, &str); 3] = [
     ("EC, empty", "low"),
 ];
 
-/// The uses that crashed.
+/// The uses that crashed, by their lines.
 fn crashed(lines: &[String]) -> Vec<(&str, &str)> {
     lines.iter().filter_map(|line| line.strip_suffix(" CRASHED")?.rsplit_once(": ")).collect()
 }
@@ -157,7 +157,7 @@ fn what_enable_writes_does_no_harm_by_the_engine() {
     padding_needs_no_generator_of_the_default_context(&lab);
 }
 
-/// With the engine as stock, in a program whose default library context has no generator.
+/// RSA padding by the engine and by stock agree in a program whose default library context has no generator.
 fn padding_needs_no_generator_of_the_default_context(lab: &Lab) {
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("battery/context.c");
     let program = compile(lab, "context", &source, &[]);
@@ -176,9 +176,8 @@ fn padding_needs_no_generator_of_the_default_context(lab: &Lab) {
     }
 }
 
-/// Each configuration as it was written compared with stock: beside a program for which the engine is registered, with the
-/// engine taken out (what a program gets that calls no low-level function), and with the default provider in front (so that
-/// OpenSSL's own key objects are the engine's).
+/// Compares each configuration as it was written with stock: beside a program for which the engine is registered, with the engine taken out (what a
+/// program gets that calls no low-level function), and with the default provider in front (so that OpenSSL's own key objects are the engine's).
 fn keys_answer_as_stock(lab: &Lab, written: &[(&str, PathBuf)]) {
     keys(lab);
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("battery/battery.c");
@@ -212,7 +211,7 @@ fn keys_answer_as_stock(lab: &Lab, written: &[(&str, PathBuf)]) {
     }
 }
 
-/// The ECDSA signatures that were made through us.
+/// ECDSA signatures that were made through adjunct.
 fn signatures(lab: &Lab) -> u64 {
     lab.counters().get("ECDSA Sign").map_or(0, |(hardware, software)| hardware + software)
 }

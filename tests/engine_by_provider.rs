@@ -43,7 +43,7 @@ fn it_is_listed_with_its_algorithms() {
     }
 }
 
-/// Words that mean nothing, nothing at all, and an engine of the same name configured beside it in the classic way.
+/// Unknown words, no words at all, and an engine of the same name configured beside it in the classic way keep no program from starting.
 #[test]
 fn nothing_in_it_keeps_a_program_from_starting() {
     for system in System::all() {

@@ -109,7 +109,7 @@ fn haproxy_fills_lanes_in_its_asynchronous_mode() {
     }
 }
 
-/// In its usual mode nothing pauses; its two threads may still meet.
+/// HAProxy in its usual mode pauses no job; its two threads may still share a batch.
 #[test]
 fn haproxy_is_served_in_its_usual_mode() {
     assert!(haproxy("", "ecdsa").contains_key("ECDSA Sign"));

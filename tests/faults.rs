@@ -1,5 +1,5 @@
-//! What goes wrong at an administrator's: a missing or broken module, a bad configuration, an unreadable file. ssh and sshd
-//! must still log in, and `openssl` must still compute.
+//! Faults of a machine's set-up: a missing or broken module, a bad configuration, an unreadable file. ssh and sshd must still log in, and `openssl`
+//! must still compute.
 
 use adjunct_e2e::lab::{Lab, adjunct_conf, stock_conf};
 use adjunct_e2e::random;

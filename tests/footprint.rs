@@ -1,11 +1,11 @@
-//! What the module costs a process: the time of its load, private memory, threads, descriptors; and a forked child, pages.
+//! The cost of the module for a process: load time, private memory, threads, descriptors; and for a forked child, pages.
 
 use adjunct_e2e::lab::Lab;
 use adjunct_e2e::system::System;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-/// One run of the probe.
+/// A run of the probe.
 #[derive(Debug, Clone, Copy)]
 struct Probe {
     nanoseconds: u64,
@@ -54,7 +54,7 @@ fn the_module_costs_little() {
     }
 }
 
-/// Pages that a child is given in one handshake, forked by a server as PostgreSQL is: the median.
+/// Pages that a child is given in a handshake, forked by a server as PostgreSQL is: the median.
 fn faults(lab: &Lab, conf: &Path, version: &str) -> u64 {
     let mut command = Command::new(env!("CARGO_BIN_EXE_adjunct-forked"));
     command.arg(lab.path("server.pem")).arg(lab.path("server.key")).arg(version).arg("41");

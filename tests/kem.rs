@@ -44,7 +44,7 @@ fn lab() -> (Lab, Vec<u8>) {
     (lab, data)
 }
 
-/// With adjunct and the list; and with the list alone, in a program that cannot load the module.
+/// Configurations with adjunct and the list of groups; and with the list alone, in a program that cannot load the module.
 fn with_list(lab: &Lab) -> [PathBuf; 2] {
     let modules = [("list.cnf", lab.module()), ("unloaded.cnf", PathBuf::from("/nonexistent/adjunct.so"))];
     modules.map(|(name, module)| lab.write(name, adjunct_conf(&module, "", LIST)))
@@ -54,7 +54,7 @@ fn calls(counters: &Counters, function: &str) -> u64 {
     counters.get(function).map_or(0, |(hardware, software)| hardware + software)
 }
 
-/// That one side has done its part of exchanges by ML-KEM since `before`, in software, and nothing of the other's.
+/// Checks that one side has counted its part of exchanges by ML-KEM since `before`, in software, and nothing of the other's part.
 #[track_caller]
 fn counted(lab: &Lab, before: &Counters, server: bool) {
     let (of_client, of_server): (&[&str], &[&str]) = (&["ML-KEM Keygen", "ML-KEM Decaps"], &["ML-KEM Encaps"]);
@@ -120,7 +120,7 @@ fn every_group_with_openssls_own() {
     }
 }
 
-/// Named by nobody they are not offered, and not taken either; TLS 1.2 knows nothing of them.
+/// Groups that no list names are neither offered nor taken; TLS 1.2 does not know them.
 #[test]
 fn no_group_is_offered_that_nobody_names() {
     if !older() {
@@ -146,7 +146,7 @@ fn no_group_is_offered_that_nobody_names() {
     lab.moved("the list", &before, &["ML-KEM Keygen", "ML-KEM Encaps", "ML-KEM Decaps"]);
 }
 
-/// Without the KEM keyword there are none, and every other group is there.
+/// Without the KEM keyword the groups with ML-KEM are not offered, and every other group is.
 #[test]
 fn the_keyword_switches_them_off() {
     if !older() {
@@ -224,7 +224,7 @@ fn curl(lab: &Lab, system: &System, conf: &Path, port: u16, args: &[&str]) -> St
     String::from_utf8_lossy(&out.stdout).into_owned()
 }
 
-/// By the list of the system, and by lists of their own.
+/// Servers of this Debian with newer clients agree on ML-KEM, by the system's list and by lists of their own.
 #[test]
 fn servers_of_this_debian_with_newer_clients() {
     let (here, Some(newer)) = (System::here(), newest()) else { return };
@@ -295,7 +295,7 @@ fn chromium_with_the_servers_of_this_debian() {
     }
 }
 
-/// A list that names a group of the module's, in programs that cannot load it: everything goes on as without the list.
+/// With a list that names a group of the module's, programs that cannot load the module go on as without the list.
 #[test]
 fn nobody_is_locked_out_where_the_module_does_not_load() {
     let here = System::here();
@@ -321,7 +321,7 @@ fn nobody_is_locked_out_where_the_module_does_not_load() {
     }
 }
 
-/// One side's first record, changed on its way to the other; what that answers.
+/// Changes a side's first record on its way to the other; gives what the other answers.
 fn between(server: u16, start_client: impl FnOnce(u16) -> Command, change: impl FnOnce(&mut Vec<u8>)) -> Vec<u8> {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
     let port = listener.local_addr().expect("its number").port();

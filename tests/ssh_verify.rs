@@ -28,7 +28,7 @@ fn verify(lab: &Lab, conf: &Path, args: &[&str]) -> Command {
     command
 }
 
-/// With a private server, both of `system`.
+/// `ssh verify` with a private server, both of `system`.
 fn private(lab: &Lab, system: &System, conf: &Path, options: &[&str]) -> Command {
     let mut command = verify(lab, conf, &["--private", "--json"]);
     command.arg("--ssh").arg(system.program("ssh")).arg("--sshd").arg(system.program("sshd"));
@@ -38,7 +38,7 @@ fn private(lab: &Lab, system: &System, conf: &Path, options: &[&str]) -> Command
     command
 }
 
-/// Runs it; its report, and its exit status, which must agree with the report.
+/// Runs `ssh verify`; gives its report and its exit status, which must agree with the report.
 fn report(command: &mut Command) -> (Value, i32) {
     let out = command.output().expect("adjunct runs");
     let (said, code) = (String::from_utf8_lossy(&out.stderr).into_owned(), out.status.code().unwrap_or(-1));
@@ -210,7 +210,7 @@ fn with_peer(lab: &Lab, system: &System, conf: &Path, config: &Path) -> Command 
     command
 }
 
-/// A server that others run, on this machine: its side is seen in the ordinary counters. Old and new, on one side each.
+/// Each side of a server that others run on this machine is seen in the ordinary counters. Old and new, on one side each.
 #[test]
 fn each_side_is_seen_for_itself() {
     if !is_root() {
@@ -260,7 +260,7 @@ fn a_jump_host_is_not_counted() {
     }
 }
 
-/// A signature that ssh did not make is not looked for in its counters.
+/// A signature that an agent made is not looked for in ssh's counters.
 #[test]
 fn an_agent_signs_for_itself() {
     let (lab, system) = (Lab::new(), System::here());
@@ -305,7 +305,7 @@ fn a_forced_command_is_said() {
     assert!(report["notes"].to_string().contains("forced command"), "{report:#}");
 }
 
-/// Without a host, a server that listens on this machine is taken.
+/// Without a host, `ssh verify` takes a server that listens on this machine.
 #[test]
 fn this_machines_own_server_is_preferred() {
     let (lab, system) = (Lab::new(), System::here());
@@ -349,7 +349,7 @@ fn this_machines_own_server_runs_no_shell() {
     assert!(!ran.exists(), "a shell ran");
 }
 
-/// One line on standard error, nothing on standard output.
+/// Checks for an exit status, one line on standard error, and nothing on standard output.
 fn refused(out: &Output, code: i32, words: &str) {
     let said = String::from_utf8_lossy(&out.stderr);
     assert_eq!(out.status.code(), Some(code), "{said}");

@@ -3,12 +3,12 @@
 use rustix::time::{ClockId, clock_gettime};
 use std::time::Duration;
 
-/// That of this thread.
+/// CPU time of the calling thread.
 pub(crate) fn of_thread() -> Duration {
     of(ClockId::ThreadCPUTime)
 }
 
-/// That of this process.
+/// CPU time of this process, all threads together.
 pub(crate) fn of_process() -> Duration {
     of(ClockId::ProcessCPUTime)
 }

@@ -20,7 +20,7 @@ use std::time::{Duration, Instant};
 /// Parts of a doubling by which times are told apart: 1.6 %.
 const PARTS: u64 = 64;
 const BUCKETS: usize = 36 * PARTS as usize;
-/// Processes that do not come to an end of their operation in so long hang.
+/// Time in which a process has to end its operation; a process that does not hangs.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 const LEAD_IN: u32 = 0;
@@ -46,22 +46,22 @@ pub type Times = Vec<(u16, u64)>;
 /// What a slice came to.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Slice {
-    /// Operations that ended in the time that counts.
+    /// Operations that ended in the time that counts, after the lead-in.
     pub operations: u64,
-    /// That time.
+    /// Length of the time in which [`Slice::operations`] were counted.
     pub wall: Duration,
     /// CPU time of the crew in it.
     pub cpu: Duration,
     /// CPU time of the other processes that were named.
     pub others: Duration,
-    /// Operations with those of the lead-in.
+    /// Operations, those of the lead-in included.
     pub all: u64,
-    /// How long they took.
+    /// Latencies of the operations.
     pub times: Times,
 }
 
 impl Slice {
-    /// Of operations that took so many nanoseconds each; `all` are those with the lead-in's.
+    /// Makes a slice of operations that took `nanoseconds` each; `all` counts the operations of the lead-in, too.
     pub fn of_times(nanoseconds: &[u64], all: u64) -> Slice {
         let mut counts = vec![0; BUCKETS];
         nanoseconds.iter().for_each(|&time| counts[bucket(time)] += 1);
@@ -69,14 +69,14 @@ impl Slice {
         Slice { operations: nanoseconds.len() as u64, all, times, ..Slice::default() }
     }
 
-    /// As words between tabs.
+    /// Writes the slice as words between tabs, which [`Slice::from_text`] reads.
     pub fn to_text(&self) -> String {
         let times: Vec<String> = self.times.iter().map(|(bucket, count)| format!("{bucket}:{count}")).collect();
         let nanoseconds = [self.wall, self.cpu, self.others].map(|time| time.as_nanos().to_string()).join("\t");
         format!("{}\t{nanoseconds}\t{}\t{}", self.operations, self.all, times.join(","))
     }
 
-    /// From such words.
+    /// Parses the words of [`Slice::to_text`].
     pub fn from_text(text: &str) -> Option<Slice> {
         let words: Vec<&str> = text.split('\t').collect();
         let [operations, wall, cpu, others, all, times] = words[..] else { return None };
@@ -96,7 +96,7 @@ impl Slice {
     }
 }
 
-/// Where a time in nanoseconds is counted.
+/// The bucket that counts a time in nanoseconds.
 fn bucket(nanoseconds: u64) -> usize {
     let power = u64::from(nanoseconds.max(1).ilog2());
     let at = match power.checked_sub(PARTS.ilog2().into()) {
@@ -132,7 +132,7 @@ pub fn percentile<'a>(slices: impl IntoIterator<Item = &'a Slice>, percent: u64)
     found.map_or(0.0, |at| middle(at as u16) / 1e3)
 }
 
-/// Processes that have the same work each; they end when it is dropped, and when the process ends that forked them.
+/// Processes that have the same work each; they end when this value is dropped, and when the process that forked them ends.
 #[derive(Debug)]
 pub struct Crew {
     shared: &'static Shared,
@@ -270,13 +270,13 @@ fn member(shared: &Shared, all: u32, work: &mut Work) -> ! {
     }
 }
 
-/// Has a program that is started end by a signal when the thread ends that starts it.
+/// Has the program that `command` starts end by a signal when the thread that starts it ends.
 pub fn ends_with_us(command: &mut Command) -> &mut Command {
     // SAFETY: one system call.
     unsafe { command.pre_exec(|| Ok(rustix::process::set_parent_process_death_signal(Some(Signal::TERM))?)) }
 }
 
-/// Has a program that is started run with this niceness, where the system allows it.
+/// Has the program that `command` starts run with this niceness, where the system allows it.
 pub fn nice(command: &mut Command, niceness: i32) -> &mut Command {
     // SAFETY: two system calls.
     unsafe {

@@ -1,4 +1,4 @@
-//! What it costs at least that threads do each other's operations: each sleeps and is woken once for each.
+//! The least cost of threads that do each other's operations: for each operation a thread sleeps and is woken once.
 
 use crate::clock;
 use rustix::thread::futex::{Flags, wait, wake};
@@ -6,7 +6,7 @@ use std::sync::atomic::Ordering::SeqCst;
 use std::sync::atomic::{AtomicBool, AtomicU32};
 use std::time::Duration;
 
-/// Threads that are done with one sleep together, as a batch's are.
+/// Threads of a group: all but the last sleep until that one comes, as in a batch.
 const TOGETHER: u32 = 8;
 /// Places to sleep at, in turn: more than there can be groups under way.
 const PLACES: usize = 256;

@@ -1,9 +1,9 @@
 //! What `adjunct bench` measures: adjunct beside OpenSSL through EVP, and AWS-LC and our kernels called directly.
 //!
-//! * [`libcrypto`]: the libcrypto that is called, loaded at run time; [`symmetric`] and [`publickey`]: what is done with it.
+//! * [`libcrypto`]: the libcrypto that is called, loaded at run time; [`symmetric`] and [`publickey`]: the operations that are measured with it.
 //! * [`measure`]: interleaved timing; [`meter`]: the run's environment; [`units`]: the rates of the CPU's units.
-//! * [`bulk`]: encryption of whole buffers, by the library and the kernels; [`accelerator`]: public-key operations of several threads;
-//!   [`crew`]: the same of several processes; [`handover`]: what handing them over costs at least.
+//! * [`bulk`]: encryption of whole buffers, by the library and the kernels; [`accelerator`]: public-key operations of several threads; [`crew`]:
+//!   those of several processes; [`handover`]: the least cost of handing an operation over to another thread.
 //! * [`tls`]: clients that do TLS transactions with real servers.
 //!
 //! The command has the options and the reports. It calls no library and no kernel itself, and has no unsafe code.
@@ -30,7 +30,7 @@ use std::path::PathBuf;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// There is no libcrypto, or it lacks what is called; with the loader's words.
+    /// There is no libcrypto, or it lacks a function that is called; with the loader's words.
     #[error("no usable libcrypto (OpenSSL 3.0 or newer): {0}")]
     Library(String),
     /// OpenSSL does not load the provider; with its words.

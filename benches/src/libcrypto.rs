@@ -140,7 +140,7 @@ impl Functions {
         unsafe { CStr::from_ptr((self.OpenSSL_version)(0)) }.to_string_lossy().into_owned()
     }
 
-    /// Where this libcrypto looks for modules.
+    /// The folder where this libcrypto looks for modules.
     pub fn modules_directory(&self) -> Option<PathBuf> {
         // SAFETY: null or a static string.
         unsafe {
@@ -176,7 +176,7 @@ pub struct Side {
     pub context: Object,
     /// The property query of every fetch.
     pub query: &'static CStr,
-    /// For messages.
+    /// Name of the side in messages.
     pub name: &'static str,
 }
 

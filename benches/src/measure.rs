@@ -11,7 +11,7 @@ pub struct Work {
 }
 
 enum Run {
-    /// `run(n)` does it n times and says whether all succeeded.
+    /// Work done here: `run(n)` does it n times and says whether all succeeded.
     Here(Box<dyn FnMut(u64) -> bool>),
     /// Done by another process, which says how much CPU time it took.
     Elsewhere(Box<dyn FnMut(u64) -> Option<Duration>>),
@@ -34,7 +34,7 @@ impl Work {
         Work { proof, run: Run::Elsewhere(Box::new(run)) }
     }
 
-    /// Does it once, untimed; whether that succeeded.
+    /// Does the work once, untimed; whether that succeeded.
     pub fn once(&mut self) -> bool {
         match &mut self.run {
             Run::Here(run) => run(1),
@@ -42,7 +42,7 @@ impl Work {
         }
     }
 
-    /// Does it `count` times; the CPU time that took, or `None` if an operation failed.
+    /// Does the work `count` times; the CPU time that took, or `None` if an operation failed.
     ///
     /// The clock is the thread's CPU time: another program that takes the processor away between two operations is not
     /// counted. It is read twice a call, so what it costs vanishes in a slice.
@@ -62,7 +62,7 @@ impl Work {
 /// How long to measure.
 #[derive(Debug, Clone, Copy)]
 pub struct Plan {
-    /// CPU time of one slice of one side.
+    /// CPU time of a slice of a side.
     pub slice: Duration,
     /// Slices of each side.
     pub repeats: usize,

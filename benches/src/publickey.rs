@@ -20,16 +20,16 @@ const SIGNATURES: usize = 32;
 pub enum Operation {
     /// `EVP_PKEY_sign` of a SHA-256 value.
     Sign(Padding),
-    /// `EVP_PKEY_verify` of it.
+    /// `EVP_PKEY_verify` of a signature.
     Verify(Padding),
     /// `EVP_DigestSign` of 32 bytes: keys that hash the message themselves, others with SHA-256. These, and all in newer
     /// OpenSSL versions, take an init for every message.
     SignMessage,
-    /// `EVP_DigestVerify` of it.
+    /// `EVP_DigestVerify` of a signature.
     VerifyMessage,
     /// `EVP_PKEY_encrypt` of 32 bytes.
     Encrypt(Padding),
-    /// `EVP_PKEY_decrypt` of them.
+    /// `EVP_PKEY_decrypt` of a ciphertext.
     Decrypt(Padding),
     /// `EVP_PKEY_derive` with a peer set before.
     Derive,
@@ -40,7 +40,7 @@ pub enum Operation {
 /// The padding of an RSA operation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Padding {
-    /// Not RSA.
+    /// No padding: the key is not RSA.
     None,
     /// PKCS#1 v1.5.
     Pkcs1,
@@ -108,9 +108,9 @@ impl Key {
 /// One key on two sides.
 #[derive(Debug, Clone)]
 pub struct Keys {
-    /// On the side that is measured.
+    /// The key on the side that is measured.
     pub key: Key,
-    /// On the side that made it, stock.
+    /// The key on the side that made it, stock.
     pub original: Key,
 }
 
@@ -227,7 +227,7 @@ impl Row {
         Ok(key.map(|key| Keys { key, original }))
     }
 
-    /// As [`Row::work`], with keys that were made before.
+    /// Makes the row's work with `keys`, where [`Row::work`] would make new ones.
     pub fn work_with(self, side: Side, stock: Side, keys: Keys) -> Result<Option<Work>, Error> {
         match self.operation {
             Operation::Sign(p) | Operation::Verify(p) => self.signature(side, stock, keys, p),

@@ -27,7 +27,7 @@ pub enum Mode {
     Aead,
     /// IV, data, final, tag, without associated data.
     NoData,
-    /// As [`Mode::Aead`], with the length announced first.
+    /// The calls of [`Mode::Aead`], after the length of the message has been announced.
     Ccm,
 }
 
@@ -36,7 +36,7 @@ pub enum Mode {
 pub struct Cipher {
     /// OpenSSL's name.
     pub name: String,
-    /// How it is used.
+    /// How OpenSSL's functions are called.
     pub mode: Mode,
     /// The direction.
     pub encrypt: bool,
@@ -97,7 +97,7 @@ impl Cipher {
         Message::new(side, &cipher, self.mode, true, pattern(size))?.sealed(&self.title()).map(Some)
     }
 
-    /// The work of one message of `size` bytes; `None` where the side does not have the cipher.
+    /// The work on a message of `size` bytes; `None` where the side does not have the cipher.
     pub fn work(&self, side: Side, size: usize) -> Result<Option<Work>, Error> {
         let Some(cipher) = self.fetch(side) else { return Ok(None) };
         if self.encrypt {

@@ -94,7 +94,7 @@ impl Unit {
         None
     }
 
-    /// Nor these.
+    /// `None`: this unit is measured on x86-64 alone.
     #[cfg(not(target_arch = "x86_64"))]
     pub fn gcm(_rounds: usize) -> Option<Unit> {
         None

@@ -1,4 +1,4 @@
-//! Link flags of the engine module: those of every module, which stand beside the core.
+//! Link flags of the engine module; the core has the flags, which are the same for every module.
 fn main() {
     let link = concat!(env!("CARGO_MANIFEST_DIR"), "/../adjunct/link");
     println!("cargo:rustc-cdylib-link-arg=@{link}/module.args");

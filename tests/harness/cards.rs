@@ -13,10 +13,10 @@ use adjunct_tool::process::descendants;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
-/// The numbers of its cards.
+/// Numbers of the daemon's cards.
 const CARDS: [u8; 2] = [0, 3];
 const CONFIG: &str = "[[card]]\nid = 0\ndomains = [5, 47]\n[[card]]\nid = 3\ndomains = [5]\n";
-/// Logins that are waited for while no card is there, and while cards are.
+/// Logins to wait for while no card is there, and while cards are.
 const FEW: usize = 5;
 
 /// Whether programs here can have cards; says so where they cannot.
@@ -32,9 +32,9 @@ pub fn can_be() -> bool {
 /// When programs ask cards.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Asked {
-    /// For each operation.
+    /// Ask a card for each operation.
     Always,
-    /// Where the machine is so crowded that it pays.
+    /// Ask a card where the machine is so crowded that it pays.
     WhenCrowded,
 }
 
@@ -42,14 +42,14 @@ pub enum Asked {
 #[derive(Debug)]
 pub struct Daemon {
     folder: Folder,
-    /// When programs ask its cards.
+    /// When programs ask the daemon's cards.
     pub asked: Asked,
     command: Box<Path>,
     child: Option<Child>,
 }
 
 impl Daemon {
-    /// Starts one; its cards are ready.
+    /// Starts a daemon, and waits until its cards are ready.
     pub fn start(lab: &Lab, asked: Asked) -> Daemon {
         let command = lab.path("adjunctd");
         copy_program(&target().join("adjunctd"), &command);
@@ -86,7 +86,7 @@ impl Daemon {
         assert_eq!(reply, Reply::Done, "{request:?}");
     }
 
-    /// Operations that its cards have done, for anybody.
+    /// Operations that the daemon's cards have done, for any program.
     fn requests(&self) -> u64 {
         let machine = state::read(&self.folder.state()).expect("the daemon's state");
         machine.cards.iter().map(|card| card.requests).sum()

@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 pub struct Count {
     /// Operations that ran on dedicated instructions.
     pub hardware: u64,
-    /// Operations that did not.
+    /// Operations that ran without dedicated instructions.
     pub software: u64,
     /// Bytes of both.
     pub bytes: u64,
@@ -41,7 +41,7 @@ impl Counted {
         Counted { key: format!("e2e-{}-{number}", std::process::id()) }
     }
 
-    /// The environment that leads there.
+    /// The environment variable that leads programs to these counters.
     pub fn environment(&self) -> (String, String) {
         ("ADJUNCT_STATS_KEY".to_owned(), self.key.clone())
     }
@@ -65,7 +65,7 @@ impl Counted {
         (sum("cards"), sum("not_on_cards"))
     }
 
-    /// Why operations that were to go to cards did not, all users together.
+    /// Operations that were to go to cards and did not, by the reason, all users together.
     pub fn refused(&self) -> BTreeMap<String, u64> {
         let report = self.json("-S");
         let users = report["users"].as_array().into_iter().flatten();

@@ -81,7 +81,7 @@ fn context(version: c_long) -> *mut c_void {
     }
 }
 
-/// One handshake, and the data from the server to the client.
+/// Runs a handshake, and sends data from the server to the client.
 fn connection(context: *mut c_void, stream: &UnixStream, server: bool) {
     let mut data = [7 as c_uchar; LENGTH];
     // SAFETY: the descriptor is open, the data as long as is said.

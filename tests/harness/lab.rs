@@ -20,7 +20,7 @@ pub struct Lab {
 /// What of adjunct a configuration loads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Modules {
-    /// Nothing.
+    /// No adjunct.
     Stock,
     /// The provider alone.
     Provider,
@@ -48,7 +48,7 @@ impl Lab {
         lab
     }
 
-    /// A configuration with one of adjunct's modules, or both.
+    /// Writes a configuration with one of adjunct's modules, or both.
     pub fn conf(&self, modules: Modules) -> PathBuf {
         let name = format!("{modules:?}.cnf");
         let text = match modules {
@@ -195,8 +195,8 @@ pub fn has_hardware(function: &str) -> bool {
     }
 }
 
-/// Copies a program that is then run. By a process of its own: what other threads start meanwhile inherits a descriptor of ours
-/// that writes, for as long as it has not become another program, and what is open for writing cannot be run (ETXTBSY).
+/// Copies a program that is then run, by a process of its own: what other threads start meanwhile inherits a descriptor of ours that writes, for as
+/// long as it has not become another program, and a file that is open for writing cannot be run (ETXTBSY).
 pub fn copy_program(from: &Path, to: &Path) {
     let copied = Command::new("cp").arg(from).arg(to).stdin(Stdio::null()).output().expect("cp runs");
     assert!(copied.status.success(), "{}; run ./check", String::from_utf8_lossy(&copied.stderr));

@@ -31,7 +31,7 @@ pub fn deep() -> bool {
     std::env::var_os("ADJUNCT_DEEP").is_some()
 }
 
-/// One of two numbers: of the whole test (`./check deep`), and of the one that every change must pass.
+/// Chooses a number: that of the whole test (`./check deep`), or that of the one that every change must pass.
 pub fn either<T>(whole: T, short: T) -> T {
     if deep() { whole } else { short }
 }

@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 pub struct Listener {
     child: Child,
     log: PathBuf,
-    /// Where it listens.
+    /// Port where the server listens.
     pub port: u16,
 }
 
@@ -57,12 +57,12 @@ impl Listener {
         self.child.id()
     }
 
-    /// What it and its sessions have logged.
+    /// Log of the server and its sessions.
     pub fn log(&self) -> String {
         String::from_utf8_lossy(&std::fs::read(&self.log).unwrap_or_default()).into_owned()
     }
 
-    /// Sends it a signal.
+    /// Sends the server a signal.
     pub fn signal(&self, signal: i32) {
         // SAFETY: a signal to a child that was not waited for.
         unsafe { libc::kill(self.child.id() as i32, signal) };
@@ -125,7 +125,7 @@ pub struct Holding {
 }
 
 impl Holding {
-    /// Of a process.
+    /// Reads what a process holds.
     pub fn of(pid: u32) -> Holding {
         let text = |name: &str| std::fs::read_to_string(format!("/proc/{pid}/{name}")).unwrap_or_default();
         let count = |name: &str| std::fs::read_dir(format!("/proc/{pid}/{name}")).map_or(0, Iterator::count);

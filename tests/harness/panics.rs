@@ -1,5 +1,5 @@
-//! adjunct-panics: a program that is linked with the unwinder that the modules have in themselves, and panics. Ends with 0 where all were
-//! caught, in any thread and in a forked child, and what there was of values was dropped.
+//! adjunct-panics: a program that is linked with the unwinder that the modules have in themselves, and panics. Ends with 0 where all panics were
+//! caught, in any thread and in a forked child, and all values were dropped.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::process::ExitCode;
@@ -27,7 +27,7 @@ fn caught(depth: u32) -> bool {
     ended.is_err() && dropped == depth + 1
 }
 
-/// Whether one is in a forked child.
+/// Whether a panic in a forked child is caught.
 fn caught_in_a_child() -> bool {
     // SAFETY: the child panics, and ends.
     unsafe {

@@ -40,7 +40,7 @@ pub struct Refusing {
 }
 
 impl Refusing {
-    /// A new one.
+    /// Takes a port.
     pub fn new() -> Refusing {
         let listener = listener();
         let port = port(&listener);

@@ -145,7 +145,7 @@ fn programs() -> PathBuf {
     found.expect("PostgreSQL in /usr/lib/postgresql; run ./check")
 }
 
-/// A program that does not run as root, in the lab's folder.
+/// Makes a command for a program that does not run as root, in the lab's folder.
 fn without_rights(lab: &Lab, program: &Path) -> Command {
     let mut command = if is_root() {
         let mut setpriv = Command::new("setpriv");

@@ -23,13 +23,13 @@ pub const LIMIT: Duration = Duration::from_secs(300);
 pub struct Pair<'a> {
     /// Files and OpenSSL configurations.
     pub lab: &'a Lab,
-    /// Whose `ssh`.
+    /// System whose `ssh` is used.
     pub client: &'a System,
-    /// Whose `sshd`.
+    /// System whose `sshd` is used.
     pub server: &'a System,
 }
 
-/// One side of a session.
+/// A side of a session.
 #[derive(Debug, Clone, Default)]
 pub struct Side {
     /// The OpenSSL configuration.
@@ -38,7 +38,7 @@ pub struct Side {
     pub options: Vec<String>,
     /// Further environment.
     pub environment: Vec<(String, String)>,
-    /// For a server: [`TESTER`](crate::system::TESTER) has an account.
+    /// For a server: whether [`TESTER`](crate::system::TESTER) has an account.
     pub account: bool,
 }
 
@@ -84,7 +84,7 @@ pub struct Ended {
 }
 
 impl Ended {
-    /// Both logs, for a failed assertion.
+    /// Logs of both sides, for a failed assertion.
     pub fn logs(&self) -> String {
         format!("{}\nclient:\n{}\nserver:\n{}", self.status, self.client, self.server)
     }
@@ -166,9 +166,9 @@ impl Pair<'_> {
         self.lab.write(&format!("ssh-{name}"), text)
     }
 
-    /// `sshd` with its configuration; the words after it are the caller's. sshd starts every command by the account's shell, whose startup
-    /// files are none of a test's business and may take longer than all the rest (pyenv's wait for a lock of all shells): as in the lab of
-    /// `adjunct ssh`, the session's environment keeps them out.
+    /// `sshd` with its configuration; the words after it are the caller's. sshd starts every command by the account's shell. Its startup files do not
+    /// belong to a test and may take longer than all the rest (pyenv's wait for a lock of all shells): the session's environment keeps them out, as
+    /// in the lab of `adjunct ssh`.
     pub fn sshd(&self, side: &Side, name: &str, words: &[&str]) -> Command {
         let (keys, home) = (Keys::shared(), self.lab.path("home"));
         let home = home.display();

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::{Mutex, OnceLock};
 
-/// Where programs come from.
+/// A system that programs come from.
 #[derive(Debug, Clone)]
 pub struct System {
     /// `here`, or the Debian suite.
@@ -14,7 +14,7 @@ pub struct System {
 }
 
 impl System {
-    /// This machine.
+    /// The system of this machine.
     pub fn here() -> System {
         System { name: "here", bin: None }
     }
@@ -56,13 +56,13 @@ impl System {
         Some(System { name: "openssl4", bin: Some(dir) })
     }
 
-    /// This machine and every newer suite that can be had; of the newer ones the newest alone where not all is tried ([`deep`]).
+    /// The systems that tests run with: this machine's and every newer suite that can be had; without [`deep`] the newest of those alone.
     pub fn all() -> Vec<System> {
         let newer = NEWER.into_iter().filter(|&name| deep() || name == NEWEST).filter_map(System::suite);
         std::iter::once(System::here()).chain(newer).collect()
     }
 
-    /// Its `sshd`, with the folder for privilege separation that a Debian without a running sshd lacks and, if wanted, an
+    /// A command for the system's `sshd`, with the folder for privilege separation that a Debian without a running sshd lacks and, if wanted, an
     /// account for [`TESTER`], both in a mount namespace of its own. The words after it are the caller's.
     pub fn server(&self, account: bool) -> Command {
         let sshd = self.program("sshd");
@@ -93,7 +93,7 @@ impl System {
         command
     }
 
-    /// The versions of its OpenSSH and of the OpenSSL that uses: `((9, 2), (3, 0))`.
+    /// Versions of the system's OpenSSH and of the OpenSSL that it uses: `((9, 2), (3, 0))`.
     pub fn versions(&self) -> (Version, Version) {
         let out = Command::new(self.program("ssh")).arg("-V").stdin(Stdio::null()).output().expect("ssh -V");
         let said = String::from_utf8_lossy(&out.stderr).into_owned();
@@ -106,7 +106,7 @@ impl System {
         found.unwrap_or_else(|| panic!("{}: not the words of an OpenSSH with OpenSSL: {said}", self.name))
     }
 
-    /// The path of one of its programs.
+    /// Path of a program of the system.
     pub fn program(&self, name: &str) -> PathBuf {
         if let Some(bin) = &self.bin {
             return bin.join(name);
@@ -119,7 +119,7 @@ impl System {
 /// A user that is not root and exists nowhere but in the tests; `make-root` knows it too.
 pub const TESTER: &str = "adjunct-tester";
 
-/// Its number.
+/// Number of [`TESTER`].
 pub const TESTER_ID: u32 = 61234;
 
 /// The option without which an sshd from 9.8 on, stock or not, takes a login that is over before its listener has heard of its

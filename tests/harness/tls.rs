@@ -41,7 +41,7 @@ pub fn certificates(lab: &Lab) {
 #[derive(Debug)]
 pub struct Server {
     child: Child,
-    /// Where it listens on loopback.
+    /// Port where the server listens on loopback.
     pub port: u16,
     log: PathBuf,
 }
@@ -79,12 +79,12 @@ impl Server {
         })
     }
 
-    /// What it wrote.
+    /// Output of the server.
     pub fn log(&self) -> String {
         String::from_utf8_lossy(&std::fs::read(&self.log).unwrap_or_default()).into_owned()
     }
 
-    /// Its process.
+    /// Number of the server's process.
     pub fn pid(&self) -> u32 {
         self.child.id()
     }

@@ -37,7 +37,7 @@ impl Token {
         token
     }
 
-    /// There is no store token yet.
+    /// Makes a home without a store token yet.
     pub fn uninitialized() -> Token {
         let lab = Lab::new();
         let built = target().join("libadjunct_pkcs11.so");

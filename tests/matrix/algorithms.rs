@@ -137,7 +137,7 @@ fn all_covered(offer: &Offer, rows: &[Row]) {
     }
 }
 
-/// Both sides' configuration for a suite: the client offers it alone, the server everything.
+/// Configurations of both sides for a suite: the client offers it alone, the server everything.
 fn sides(offer: &Offer, row: &Row) -> (Side, Side) {
     let keys = Keys::shared();
     let suite = &row.suite;

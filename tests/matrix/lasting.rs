@@ -37,8 +37,8 @@ fn close(live: Live) {
     assert!(status.success(), "{status}: {log}");
 }
 
-/// The module, its configuration and both at once change under a running session: by rename, as packages are upgraded and
-/// as `adjunct openssl disable` writes. It goes on as it began, with new keys on the way; the next one is as configured.
+/// The module, its configuration and both at once change under a running session: by rename, as packages are upgraded and as `adjunct openssl
+/// disable` writes. The session goes on as it began, with new keys on the way; the next one is as configured.
 #[test]
 fn sessions_outlive_disabling_and_upgrades() {
     each_system(|system| {
@@ -263,7 +263,7 @@ impl Held {
     }
 }
 
-/// In a session's processes: one thread, and no descriptor that stock OpenSSH has not.
+/// Processes of a session have one thread, and no descriptor that stock OpenSSH has not.
 #[test]
 fn a_session_has_no_thread_and_no_descriptor_of_ours() {
     each_system(|system| {

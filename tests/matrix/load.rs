@@ -102,7 +102,7 @@ fn many_logins_at_once_lose_none() {
     });
 }
 
-/// More of them than there are slots for counters, where everything is tried.
+/// Many logins in a row leave nothing behind: more of them than there are slots for counters, where everything is tried.
 #[test]
 fn many_logins_in_a_row_leave_nothing() {
     each_system(many_in_a_row);
@@ -173,7 +173,7 @@ fn a_busy_agent_holds_no_more() {
     });
 }
 
-/// One connection, many sessions: the master's process and the server's hold no more after all of them than after a few.
+/// A connection with many sessions: the master's process and the server's hold no more after all of them than after a few.
 #[test]
 fn a_shared_connection_serves_many_sessions() {
     each_system(|system| {

@@ -14,14 +14,14 @@ use std::time::{Duration, Instant};
 /// A running ssh-agent, on adjunct, with every key and certificate; it ends when this is dropped.
 pub struct Agent {
     child: Child,
-    /// Its socket.
+    /// Path of the agent's socket.
     pub socket: PathBuf,
-    /// What it counted.
+    /// Operations that the agent counted.
     pub counted: Counted,
 }
 
 impl Agent {
-    /// Starts it. This machine's own is set-group-id and therefore deaf to the environment: a copy of it is not.
+    /// Starts the agent. This machine's own is set-group-id and therefore ignores the environment: a copy of it does not.
     pub fn start(lab: &Lab, system: &System) -> Agent {
         let (socket, counted) = (lab.path("agent"), Counted::new());
         let mut program = system.program("ssh-agent");

@@ -1,5 +1,5 @@
-//! OpenSSH's versions on adjunct's provider and engine together: every algorithm, every kind of login, load, and what
-//! outlives what. Each version is that of a Debian suite in its own root.
+//! OpenSSH's versions on adjunct's provider and engine together: every algorithm, every kind of login, load, and sessions that outlive a change of
+//! the module or configuration. Each version is that of a Debian suite in its own root.
 //!
 //! `./check` tries this machine's version and the newest, each algorithm once in each role, with little load. `./check deep openssh`
 //! tries the version between them too, every pair of key exchange and host key, a thousand logins in a row, and hundreds at once.

@@ -35,14 +35,14 @@ impl Case {
         self
     }
 
-    /// A user key that the server knows.
+    /// Uses this user key, which the server knows.
     fn user(self, key: &Path) -> Case {
         let public = PathBuf::from(format!("{}.pub", key.display()));
         self.client(format!("IdentityFile {}", key.display()))
             .server(format!("AuthorizedKeysFile {}", public.display()))
     }
 
-    /// A host key that the client knows.
+    /// Uses this host key, which the client knows.
     fn host(self, lab: &Lab, key: &Path) -> Case {
         let public = std::fs::read_to_string(format!("{}.pub", key.display())).expect("a public key");
         let name = key.file_name().expect("a name").to_string_lossy();
@@ -164,7 +164,7 @@ fn fixed(lab: &Lab, name: &str, pem: &str) -> PathBuf {
     readable(&lab.write(name, pem))
 }
 
-/// Certificates that are not for this host, user or day, by nobody's authority, or revoked.
+/// Cases with certificates that are not for this host, user or day, by nobody's authority, or revoked.
 fn certificates(lab: &Lab) -> Vec<Case> {
     let keys = Keys::shared();
     let certified = |name: &str, succeeds: bool, key: &str, words: &[&str]| {
@@ -217,7 +217,7 @@ fn certificates(lab: &Lab) -> Vec<Case> {
     ]
 }
 
-/// Key types that only some versions know, and settings with nothing behind them.
+/// Cases with key types that only some versions know, and with settings that have no effect.
 fn others(lab: &Lab, system: &System) -> Vec<Case> {
     let mut cases = vec![
         Case::new("GSSAPI without Kerberos", None)

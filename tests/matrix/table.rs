@@ -145,7 +145,7 @@ fn bulk(name: &str) -> Option<&'static str> {
 pub struct Work {
     /// Key exchanges that this side finished.
     pub exchanges: u64,
-    /// Bytes that it carried at least, both directions together.
+    /// The fewest bytes that the connection carried, both directions together.
     pub bytes: u64,
 }
 

@@ -8,7 +8,7 @@ use adjunct_e2e::token::{Token, said};
 use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::process::Command;
 
-/// Where the pages say that the module is.
+/// Path of the module in the documents.
 const INSTALLED: &str = "/usr/lib/x86_64-linux-gnu/pkcs11/adjunct-pkcs11.so";
 const PIN: &str = "1234";
 const SO_PIN: &str = "12345678";
@@ -48,7 +48,7 @@ struct Printed {
     /// The words in bold, or the heading, that come before it.
     under: String,
     text: String,
-    /// The lines below it.
+    /// The lines below the command.
     below: Vec<String>,
 }
 

@@ -17,7 +17,7 @@ const KEYS: [(&str, &str, &str); 4] = [
     ("EC:edwards25519", "ssh-ed25519", "Ed25519 Sign"),
 ];
 
-/// Those that this OpenSSH takes from a token: Ed25519 came with 10.1.
+/// Kinds of keys that this OpenSSH takes from a token: Ed25519 came with 10.1.
 fn keys(system: &System) -> &'static [(&'static str, &'static str, &'static str)] {
     if system.versions().0 >= (10, 1) { &KEYS } else { &KEYS[..3] }
 }

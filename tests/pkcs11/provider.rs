@@ -39,7 +39,7 @@ fn configured(token: &Token) -> PathBuf {
     token.lab.write("provider.cnf", conf)
 }
 
-/// The systems that have it.
+/// The systems that have the provider for PKCS #11.
 fn systems() -> impl Iterator<Item = System> {
     System::all().into_iter().skip(1)
 }
@@ -81,8 +81,8 @@ fn requests_and_messages() {
     }
 }
 
-/// A key that may be used with RSA-PSS alone gets a certificate of that, beside a key without a list of mechanisms: the provider asks for the
-/// lists of all keys, and takes one that is missing for a fault of the token's.
+/// A key that may be used with RSA-PSS alone gets a certificate of that, beside a key without a list of mechanisms: the provider asks for the lists
+/// of all keys, and takes a missing list for a fault of the token's.
 #[test]
 fn keys_with_a_list_of_mechanisms() {
     for system in systems() {
@@ -148,7 +148,7 @@ fn nginx_takes_uris(system: &System) -> bool {
     numbers >= vec![1, 29]
 }
 
-/// nginx makes its workers by fork, after the master process has found the keys, and they have no environment.
+/// nginx's workers, made by fork after the master process has found the keys and without an environment, use them.
 #[test]
 fn nginx_with_workers() {
     for system in systems().filter(nginx_takes_uris) {

@@ -20,7 +20,7 @@ const ALL: u8 = 0xff;
 pub struct Kernel {
     /// IFMA instructions of a call; `None` of lanes without them.
     pub instructions: Option<u64>,
-    /// One call, [`LANES`] operations, a repetition. The proof is the first lane's.
+    /// A call of the kernel: [`LANES`] operations a repetition. The proof is the first lane's result.
     pub work: Work,
 }
 
@@ -90,7 +90,7 @@ fn rsa_private<const P: usize, const M: usize>(key: &Key) -> Option<Kernel> {
     })
 }
 
-/// In four lanes, twice.
+/// An RSA private-key kernel in four lanes, called twice for eight operations.
 fn rsa_private_of_digits<const P: usize, const M: usize, const D: usize, const E: usize>(key: &Key) -> Option<Kernel> {
     let numbers = key.rsa_numbers()?;
     let ([n, e], [p, q, dp, dq, qinv]) = (&numbers.public, &numbers.private);
@@ -223,7 +223,7 @@ fn small<C: nist::Curve<N>, const N: usize>(lane: usize) -> Vec<u8> {
     out
 }
 
-/// Another number that is as good.
+/// Changes the lower half of `number`'s bytes, so that each signature gets another input.
 fn next(number: &mut [u8]) {
     let last = number.len() - 1;
     number[last] = number[last].wrapping_add(1);

@@ -1,4 +1,4 @@
-//! Load: so many threads call the same function at once, of one side and then of the next.
+//! Load: a number of threads call one function at once, of one side and then of the next.
 
 use crate::measure::{Work, median};
 use crate::{Error, clock};
@@ -9,9 +9,9 @@ use std::time::{Duration, Instant};
 /// Makes the work of one thread.
 pub type Maker = Box<dyn Fn() -> Result<Work, Error> + Send + Sync>;
 
-/// One that is measured.
+/// A side that is measured.
 pub struct Side {
-    /// For messages.
+    /// Name of the side in messages.
     pub name: &'static str,
     /// Called once in each thread.
     pub maker: Maker,
@@ -37,7 +37,7 @@ pub struct Measured {
     pub cpu_rate: f64,
     /// The time of an operation that half of them took at most, in microseconds.
     pub p50: f64,
-    /// The time that 99 of 100 took at most.
+    /// Latency in nanoseconds that 99 of 100 operations took at most.
     pub p99: f64,
     /// What `between` gave for the side's slices, one after the other.
     pub extra: Vec<u64>,

@@ -10,13 +10,13 @@ pub const LANES: usize = 8;
 /// A kernel with its full batch.
 #[derive(Debug)]
 pub struct Kernel {
-    /// Its instructions.
+    /// IFMA instructions of a call.
     pub instructions: u64,
-    /// One call.
+    /// A call of the kernel.
     pub work: Work,
 }
 
-/// None.
+/// No kernel: this architecture has none with lanes.
 pub fn kernel(_: Function, _: Option<&Key>) -> Option<Kernel> {
     None
 }

@@ -1,4 +1,4 @@
-//! The rows: private-key operations that eight can share a batch of.
+//! The rows: private-key operations of which eight fit into a batch.
 
 use crate::publickey::{Kind, Operation, Row};
 

@@ -10,7 +10,7 @@ use adjunct_cpu::awslc::cipher_gcm::Gcm;
 use adjunct_cpu::awslc::cipher_xts::Xts;
 use adjunct_cpu::awslc::digest::{self, Digest};
 
-/// The work of one message: `input`, and when opening an AEAD's, its `tag`. `None` where adjunct has nothing.
+/// The work on a message: `input`, and `tag` when an AEAD's message is opened. `None` where adjunct has no such kernel.
 pub fn work(subject: Subject, input: Vec<u8>, tag: Vec<u8>) -> Option<Work> {
     let encrypt = subject.encrypt;
     let key = key(subject.key_length());
@@ -95,7 +95,7 @@ fn aes(key: &[u8], encrypt: bool) -> Option<AesKey> {
     Some(aes)
 }
 
-/// Work that makes as many bytes as it takes.
+/// Work whose output is as long as its input.
 fn transform(input: Vec<u8>, mut message: impl FnMut(InOut<'_>) -> bool + 'static) -> Option<Work> {
     let mut output = vec![0; input.len()];
     let done = message(InOut::apart(&input, &mut output));
@@ -103,7 +103,7 @@ fn transform(input: Vec<u8>, mut message: impl FnMut(InOut<'_>) -> bool + 'stati
     done.then(|| Work::new(proof, move |n| (0..n).all(|_| message(InOut::apart(&input, &mut output)))))
 }
 
-/// Work that makes as many bytes as it takes, and a tag: appended to the proof, or compared.
+/// Work whose output is as long as its input, with a tag that is appended to the proof, or compared.
 fn authenticated(
     input: Vec<u8>,
     encrypt: bool,

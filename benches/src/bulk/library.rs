@@ -7,7 +7,7 @@ use aws_lc_sys as lc;
 use std::ffi::c_int;
 use std::ptr::{null, null_mut};
 
-/// The work of one message: `input`, and when opening an AEAD's, its `tag`. `None` where AWS-LC has no such function.
+/// The work on a message: `input`, and `tag` when an AEAD's message is opened. `None` where AWS-LC has no such function.
 pub fn work(subject: Subject, input: Vec<u8>, tag: Vec<u8>) -> Option<Work> {
     // AWS-LC's dispatchers see the mask of ADJUNCT_CPU only after this.
     adjunct::cpu::features();

@@ -8,16 +8,16 @@ use std::path::{Path, PathBuf};
 /// What is needed of a root to run a program under its libraries.
 #[derive(Debug)]
 pub struct Root {
-    /// Its dynamic loader.
+    /// Path of the root's dynamic loader.
     pub loader: PathBuf,
-    /// Its libcrypto.
+    /// Path of the root's libcrypto.
     pub libcrypto: PathBuf,
-    /// The folders of its libraries.
+    /// Folders of the root's libraries.
     pub libraries: Vec<PathBuf>,
 }
 
 impl Root {
-    /// Finds them below `folder`, or below the `root` in it, as tests/make-root leaves it.
+    /// Finds loader and libraries below `folder`, or below the `root` in it, as tests/make-root leaves it.
     ///
     /// # Errors
     /// [`Error::Root`] where something is missing, or made for another architecture than this command.
@@ -49,7 +49,7 @@ impl Root {
         Ok(Root { loader, libcrypto, libraries: folders })
     }
 
-    /// All that its loader could load into a program: itself, the folders of libraries, and the libraries there.
+    /// Everything that the root's loader could load into a program: itself, the folders of libraries, and the libraries there.
     pub fn loadable(&self) -> Vec<PathBuf> {
         let libraries =
             self.libraries.iter().flat_map(|folder| std::fs::read_dir(folder).into_iter().flatten().flatten());
@@ -60,7 +60,7 @@ impl Root {
     }
 }
 
-/// The folders that hold libraries in any distribution's order, those that are there.
+/// Existing folders with libraries, in any distribution's layout.
 fn library_folders(top: &Path) -> Vec<PathBuf> {
     let mut all = Vec::new();
     for base in ["usr/local/lib64", "usr/local/lib", "usr/lib64", "usr/lib", "lib64", "lib"].map(|f| top.join(f)) {

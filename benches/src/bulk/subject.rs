@@ -26,7 +26,7 @@ pub enum Mode {
     Sha512,
 }
 
-/// A row, before it has a size.
+/// A row without a size.
 #[derive(Debug, Clone, Copy)]
 pub struct Subject {
     /// What.

@@ -17,15 +17,15 @@ pub struct Done {
     pub cpu: Duration,
 }
 
-/// What one thread has, made in it.
+/// The state that a thread makes for its share of the load.
 pub trait Thread {
-    /// What it does again and again.
+    /// Does the operation that is measured, once.
     ///
     /// # Errors
     /// [`Why`] it cannot go on.
     fn operation(&mut self) -> Result<(), Why>;
 
-    /// Ends it, after the time that counts.
+    /// Ends the thread's work, after the time that counts.
     ///
     /// # Errors
     /// [`Why`] it cannot be ended.
@@ -98,7 +98,7 @@ impl Default for Sums {
     }
 }
 
-/// One thread's share. It meets the others twice, whatever happens.
+/// Runs a thread's share of the load. It meets the other threads twice, whatever happens.
 fn one<T: Thread>(
     make: impl FnOnce() -> Result<T, Why>,
     barrier: &Barrier,

@@ -1,7 +1,7 @@
-//! PKCS #11 modules under load: what is done with one, and by how many threads.
+//! PKCS #11 modules under load: the operations that are measured, and the threads that do them.
 //!
-//! [`row`] names what is measured; [`token`] makes a token ready; [`Subject`] does it, in a process that has loaded the module.
-//! [`provider`] does the same through EVP, and [`load`] has the threads of both.
+//! [`row`] names what is measured; [`token`] makes a token ready; [`Subject`] does it, in a process that has loaded the module. [`provider`] measures
+//! adjunct's provider through EVP, and [`load`] runs the threads of both.
 
 pub mod load;
 pub mod provider;
@@ -53,10 +53,10 @@ pub struct Subject {
     path: PathBuf,
     module: &'static Module,
     token: Token,
-    /// Who is logged in, and whose objects the session's are.
+    /// The session that logged in; session objects belong to it.
     session: Session<'static>,
     keys: BTreeMap<String, CK_OBJECT_HANDLE>,
-    /// So many of the session and so many of the token were made to be looked for.
+    /// Objects that were made to be looked for: this many of the session, and this many of the token.
     objects: usize,
     stored: usize,
 }
@@ -162,8 +162,8 @@ fn initialize(path: &Path, length: Duration) -> Result<Done, Why> {
     Ok(done)
 }
 
-/// The one operation of [`What::Start`], in a process that has not used the module before: it is loaded, initialized, a session opened,
-/// and one of so many objects of the token looked for.
+/// Measures [`What::Start`] in a process that has not used the module: loads and initializes it, opens a session and looks for one of `objects`
+/// objects.
 ///
 /// # Errors
 /// [`Why`] it cannot be measured.

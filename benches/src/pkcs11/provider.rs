@@ -57,7 +57,7 @@ fn kind(pair: Pair) -> Kind {
 }
 
 impl Subject {
-    /// That of a row; `None` where EVP has no such function, or no context that could be kept for it.
+    /// Makes the subject of a row; `None` where EVP has no such function, or no context that could be kept for it.
     fn of(row: &Row) -> Option<Subject> {
         if row.new_session || row.beside > 0 {
             return None;
@@ -96,7 +96,7 @@ impl Provider {
         Ok(Provider { side: Side::adjunct(f, module)?, stock: Side::stock(f)?, keys: BTreeMap::new() })
     }
 
-    /// What it is called, with the libcrypto that it serves.
+    /// Name of the provider, with the libcrypto that it serves.
     pub fn name(&self) -> String {
         format!("adjunct's provider, {}", self.side.f.version())
     }
@@ -121,7 +121,7 @@ impl Provider {
         keys.ok_or_else(|| Why::Missing("no such keys".to_owned()))
     }
 
-    /// Loads it with a row's threads for so long.
+    /// Loads the provider with a row's threads for `length`.
     ///
     /// # Errors
     /// [`Why`] it cannot be measured.

@@ -1,4 +1,4 @@
-//! What is measured of a module.
+//! The rows: operations, threads and objects that a module is measured with.
 
 /// A kind of key pair.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -82,18 +82,18 @@ impl What {
 pub struct Row {
     /// What is done.
     pub what: What,
-    /// By so many threads at once, each in a session of its own.
+    /// Threads at once, each in a session of its own.
     pub threads: u16,
     /// Each thread with a key of its own, instead of all with one.
     pub own_key: bool,
-    /// In a session that is opened for each operation.
+    /// Whether each operation opens a session for itself.
     pub new_session: bool,
-    /// Beside so many other objects: of the session that logged in, or, with [`What::Start`], of the token.
+    /// Number of other objects: of the session that logged in, or, with [`What::Start`], of the token.
     pub beside: usize,
 }
 
 impl Row {
-    /// Its name, without the threads.
+    /// Title of the row, without the threads.
     pub fn title(&self) -> String {
         let pair = |pair| match pair {
             Pair::Rsa(bits) => format!("RSA-{bits}"),
@@ -134,7 +134,7 @@ impl Row {
         title
     }
 
-    /// Whether it needs a process of its own, which is of no use afterwards.
+    /// Whether the row needs a process of its own, which is of no use afterwards.
     pub fn apart(&self) -> bool {
         matches!(self.what, What::Login | What::Initialize | What::Start)
     }

@@ -5,7 +5,7 @@ use adjunct_pkcs11_client::sys::*;
 use adjunct_pkcs11_client::{Module, Rv, Session};
 use std::path::{Path, PathBuf};
 
-/// What tokens that are made for a run are called.
+/// Label of tokens that are made for a run.
 const LABEL: &str = "adjunct-bench";
 const SO_PIN: &[u8] = b"87654321";
 const PIN: &[u8] = b"12345678";
@@ -24,7 +24,7 @@ pub struct Wanted {
 /// A token, and the PIN of its user.
 #[derive(Debug, Clone)]
 pub struct Token {
-    /// Where it is.
+    /// The token's slot.
     pub slot: CK_SLOT_ID,
     pin: Vec<u8>,
     /// Whether anybody has to log in.
@@ -91,7 +91,7 @@ impl Token {
         Ok(Token { slot, pin: PIN.to_vec(), locked: true })
     }
 
-    /// Logs its user in, where somebody has to.
+    /// Logs the token's user in, where a login is needed.
     ///
     /// # Errors
     /// What the module returns.

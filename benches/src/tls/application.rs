@@ -18,7 +18,7 @@ const TERMINATE: &[u8] = b"X\0\0\0\x04";
 pub(super) trait Talk {
     /// What comes before TLS.
     fn before(self, stream: &mut TcpStream) -> Result<(), String>;
-    /// What comes within; it ends with the server's end.
+    /// The talk inside TLS; it ends when the server closes.
     fn within(self, stream: &mut (impl Read + Write)) -> Result<(), String>;
 }
 

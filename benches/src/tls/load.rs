@@ -1,4 +1,4 @@
-//! Many clients at once.
+//! The load: many TLS clients at once.
 
 use super::{Client, Transaction};
 use crate::Error;

@@ -45,7 +45,7 @@ pub enum Group {
 }
 
 impl Group {
-    /// Its name, as OpenSSL has it.
+    /// Name of the group, as OpenSSL has it.
     pub fn name(self) -> &'static str {
         match self {
             Group::X25519 => "X25519",
@@ -85,12 +85,12 @@ pub struct Transaction {
 
 /// What does transactions.
 trait Client: Send {
-    /// Does one; whether its session was resumed.
+    /// Does a transaction; whether its session was resumed.
     fn once(&mut self) -> Result<bool, String>;
 }
 
 impl Transaction {
-    /// A client of its own, which verifies the server or not.
+    /// Makes a client, which verifies the server or not.
     fn client(&self, verified: bool) -> Result<Box<dyn Client>, Error> {
         match self.protocol {
             Protocol::Tls12 => tls12::Client::new(self, verified).map(|client| Box::new(client) as Box<dyn Client>),

@@ -53,7 +53,7 @@ pub(super) struct Client {
     transaction: Transaction,
     /// What a server's certificate is verified by, if it is.
     roots: Option<RootCertStore>,
-    /// Its own certificate and key.
+    /// The client's certificate and key, where it has one.
     own: Option<(CertificateDer<'static>, RsaKeyPair)>,
     encrypted: Option<Encrypted>,
     /// The number of a session that may be resumed, and its master secret.

@@ -46,7 +46,7 @@ impl Group {
 pub struct Groups(u8);
 
 impl Default for Groups {
-    /// Everything but RAND and ECB.
+    /// All groups but RAND and ECB.
     fn default() -> Self {
         let mut groups = Groups(0);
         for &(group, _) in Group::ALL {
@@ -109,7 +109,7 @@ pub mod engine_methods {
     /// No flag of OpenSSL's: RSA and EC, each where the program itself calls functions of [`RSA_CALLS`] or [`EC_CALLS`].
     pub const AUTO: u32 = 0x8000_0000;
 
-    /// Each with its keyword in `default_algorithms`, or the one that is only ours.
+    /// Each method with its keyword in `default_algorithms`, or with adjunct's own one.
     pub const ALL: &[(u32, &str)] = &[(AUTO, "auto"), (RSA, "RSA"), (EC, "EC"), (DH, "DH"), (RAND, "RAND")];
 
     /// Low-level operations on RSA keys that an engine can serve.
@@ -170,15 +170,15 @@ pub fn engine(value: &str) -> (u32, Vec<Error>) {
     (methods, errors)
 }
 
-/// Which operations are done in batches: the `accelerator =` value. Where two places set it, the greater value holds.
+/// The `accelerator =` value: the operations that are done in batches. Where two places set it, the greater value holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 #[repr(u8)]
 pub enum Accelerator {
-    /// Those of asynchronous jobs, and those of several threads where that was measured to be faster. The default.
+    /// Operations of asynchronous jobs, and those of several threads where that was measured to be faster. The default.
     On = 0,
-    /// Those of asynchronous jobs, and all that several threads ask for at the same time, measured or not.
+    /// Operations of asynchronous jobs, and all that several threads ask for at the same time, measured or not.
     Always = 1,
-    /// None: each operation is done alone.
+    /// No batches: each operation is done alone.
     Off = 2,
 }
 
@@ -203,7 +203,7 @@ pub fn accelerator(place: &'static str, value: &str) -> Result<Accelerator, Erro
 pub struct LibicaModes {
     /// Whether software serves what hardware does not.
     pub fallbacks: bool,
-    /// Whether it does for elliptic curves.
+    /// Whether software serves elliptic curves.
     pub curve_fallbacks: bool,
     /// Whether operations are counted.
     pub statistics: bool,

@@ -2,20 +2,20 @@
 
 use rustix::fs::{FileType, fstat};
 
-/// Writes one line, `adjunct: MESSAGE`, to standard error. Nothing is written where descriptor 2 is closed or a socket:
-/// in a foreign process it may be the peer's. Call it only while a module loads, or from the command.
+/// Writes a line, `adjunct: MESSAGE`, to standard error. Nothing is written where descriptor 2 is closed or a socket: in a foreign process that may
+/// be a connection to a peer. Call it only while a module loads, or from the command.
 pub fn warn(message: &str) {
     warn_later(standard_error(), message);
 }
 
-/// Which file standard error is.
+/// Identity of the file that standard error is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct StandardError {
     device: u64,
     inode: u64,
 }
 
-/// Which file standard error is now; `None` where nothing is to be written to it.
+/// The file that standard error is now; `None` where nothing is to be written to it.
 #[allow(clippy::unnecessary_cast)]
 pub fn standard_error() -> Option<StandardError> {
     // SAFETY: descriptor 2 is only borrowed for the call; if it is closed that fails.
@@ -24,8 +24,8 @@ pub fn standard_error() -> Option<StandardError> {
     (!socket).then_some(StandardError { device: stat.st_dev as u64, inode: stat.st_ino as u64 })
 }
 
-/// As [`warn`], at any later time: nothing is written where descriptor 2 is another file than it `was` when the module was loaded, for a
-/// program that has closed it may have opened one of its own there.
+/// Warns at a time after the module's load: writes nothing where descriptor 2 is another file than it `was` at the load, for a program that has
+/// closed it may have opened a file of its own there.
 pub fn warn_later(was: Option<StandardError>, message: &str) {
     if was.is_none() || standard_error() != was {
         return;

@@ -7,7 +7,7 @@ pub enum Error {
     /// A word in a configuration value is not one of those known.
     #[error("{place}: unknown word '{word}'; known: {known}")]
     UnknownWord {
-        /// Where it stands, for example `algorithms` or `ADJUNCT_CPU`.
+        /// Place of the word, for example `algorithms` or `ADJUNCT_CPU`.
         place: &'static str,
         /// The word itself.
         word: String,
@@ -17,7 +17,7 @@ pub enum Error {
     /// A word in a configuration value is known and not taken.
     #[error("{place}: '{word}' is refused: {why}")]
     RefusedWord {
-        /// Where it stands.
+        /// Place of the word.
         place: &'static str,
         /// The word itself.
         word: &'static str,
@@ -29,9 +29,9 @@ pub enum Error {
     Length {
         /// What has the wrong length.
         what: &'static str,
-        /// The length it has, in bytes.
+        /// The length given, in bytes.
         got: usize,
-        /// The lengths it may have.
+        /// The lengths that are allowed.
         expected: &'static str,
     },
     /// An authentication tag, signature or padding does not verify.
@@ -46,12 +46,12 @@ pub enum Error {
     /// The counters cannot be used; the text says why and what to do.
     #[error("counters of user {uid}: {cause}")]
     Counters {
-        /// Whose counters.
+        /// User whose counters they are.
         uid: u32,
         /// What is wrong and what to do.
         cause: String,
     },
-    /// There is no memory.
+    /// Memory ran out.
     #[error("out of memory")]
     Memory,
     /// The CPU library refused for no reason it tells (internal error, or memory).

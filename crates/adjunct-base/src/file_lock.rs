@@ -1,9 +1,9 @@
 //! A lock on a file among all who open it: processes, and several copies of this code in one process (a module that was upgraded beneath a
 //! running program, or is loaded by two paths), which do not know of each other.
 //!
-//! It belongs to the open file description (`F_OFD_SETLK`). A POSIX record lock belongs to the process: a second copy is given it too, and
-//! any descriptor of the file that is closed ends it. The two kinds exclude each other, so versions of this code that take POSIX locks
-//! are waited for, and wait.
+//! The lock belongs to the open file description (`F_OFD_SETLK`). A POSIX record lock belongs to the process instead: a second copy would get it too,
+//! and closing any descriptor of the file would end it. The two kinds exclude each other, so that this code and older versions of it, which take
+//! POSIX locks, wait for each other.
 //!
 //! A child of fork has a copy of the descriptor, and the description is locked until the last copy is closed or one who has it unlocks it. So
 //! the lock is ended by unlocking, and a child closes its copy in a handler of pthread_atfork(3): else a holder that is killed while
@@ -27,7 +27,7 @@ use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 pub struct FileLock {
     file: OwnedFd,
     place: Option<&'static Place>,
-    /// By `flock` and a POSIX lock.
+    /// Whether the lock is `flock` and a POSIX lock.
     old: bool,
 }
 
@@ -36,7 +36,7 @@ pub struct FileLock {
 struct Place {
     /// The descriptor + 1, and above it the generation of its process; 0: free.
     file: AtomicU64,
-    /// Which file it is, so that a child closes nothing else that has got its number.
+    /// Identity of the file, so that a child closes nothing else that has got its number.
     device: AtomicU64,
     inode: AtomicU64,
 }
@@ -64,7 +64,7 @@ impl Place {
     }
 }
 
-/// In a child of fork: closes what its parent's threads have locked.
+/// Closes, in a child of fork, what its parent's threads have locked.
 extern "C" fn forked() {
     for place in &PLACES {
         // Written to only where there is something: a page that a child writes to is copied for it.
@@ -202,7 +202,7 @@ mod tests {
         (path, move || open(&name, OFlags::RDWR | OFlags::CREATE | OFlags::CLOEXEC, Mode::RUSR | Mode::WUSR).unwrap())
     }
 
-    /// As two copies of the module do it, which know nothing of each other.
+    /// One process holds a file's lock once, though two copies of the module in it know nothing of each other.
     #[test]
     fn one_process_has_it_once() {
         let (path, open) = file();

@@ -1,7 +1,7 @@
 //! Which process along a line of forks this is: a number in a page that the kernel empties in every child (MADV_WIPEONFORK).
 //!
-//! It takes no system call to ask, and tells of a fork by whatever call: pthread_atfork(3) does not see a bare clone, and a pid is no
-//! name, for the first processes of two pid namespaces have the same.
+//! Reading it takes no system call, and it tells of a fork by any call: pthread_atfork(3) does not see a bare clone, and a pid does not identify a
+//! process, for the first processes of two pid namespaces have the same pid.
 
 #![allow(unsafe_code)]
 
@@ -24,16 +24,16 @@ impl Process {
         Process { generation: AtomicU32::new(0), pid: AtomicU32::new(0) }
     }
 
-    /// Its number; 0 while nobody has asked [`generation`] in it.
+    /// Number of the process; 0 as long as [`generation`] has not been called in it.
     #[inline(always)]
     pub(crate) fn number(&self) -> u64 {
         self.generation.load(Relaxed).into()
     }
 }
 
-/// Before there is a page.
+/// The process before there is a page.
 static UNKNOWN: Process = Process::new();
-/// Where no page can be had. A bare clone goes unseen then.
+/// The process where no page can be had. A bare clone goes unseen then.
 static NO_PAGE: Process = Process::new();
 static PROCESS: AtomicPtr<Process> = AtomicPtr::new((&raw const UNKNOWN).cast_mut());
 /// The last number given. From 0 on: what a child writes lies in the pages that it writes anyway (`link/module.ld`).
@@ -41,7 +41,7 @@ static LAST: AtomicU32 = AtomicU32::new(0);
 /// Whether every fork is seen, also a bare clone.
 static ALL_SEEN: AtomicBool = AtomicBool::new(false);
 
-/// This process.
+/// The state of this process.
 #[inline(always)]
 pub(crate) fn this_process() -> &'static Process {
     // Relaxed: the page holds nothing that was written before its address was.
@@ -49,7 +49,7 @@ pub(crate) fn this_process() -> &'static Process {
     unsafe { &*PROCESS.load(Relaxed) }
 }
 
-/// A number that is another one in each process along a line of forks, and never 0.
+/// A number that differs in each process along a line of forks, and is never 0.
 #[inline]
 pub fn generation() -> u32 {
     match this_process().generation.load(Relaxed) {
@@ -58,7 +58,7 @@ pub fn generation() -> u32 {
     }
 }
 
-/// Where in the page there is room for more: beyond what the number's readers have in their caches.
+/// Offset in the page of the room for other data: beyond what the number's readers have in their caches.
 const ROOM: usize = 1024;
 
 /// Some 3 KB of the page, zeros at first and in every child, for what a child writes as soon as it asks for its number: a page that it is

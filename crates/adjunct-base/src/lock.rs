@@ -1,8 +1,8 @@
 //! A lock for what a program's threads share of a module, and its children may inherit in the middle of a change.
 //!
-//! Its word says in which process it was taken, by the number that tells one from another along a line of forks. So a child finds
-//! it open, though its parent's thread that was inside is not there to leave, and is told that what it finds may be half
-//! changed. A body that panics leaves it open too. To be held for microseconds only: who waits yields, and may instead give up.
+//! Its word says in which process it was taken, by the number that tells one from another along a line of forks. So a child finds it open, though the
+//! thread that held it in the parent does not exist in the child, and is told that the value may be half changed. A body that panics leaves it open
+//! too. Hold it for microseconds only: a waiting thread yields, and may instead give up.
 
 #![allow(unsafe_code)]
 
@@ -11,7 +11,7 @@ use std::cell::UnsafeCell;
 use std::sync::atomic::AtomicU32;
 use std::sync::atomic::Ordering::{Relaxed, Release, SeqCst};
 
-/// A value that one thread at a time has.
+/// A value that one thread has at a time.
 #[derive(Debug)]
 pub struct Lock<T> {
     /// The generation of the process whose thread is inside, or 0. One that is not this process's is of a thread that a fork has not
@@ -29,14 +29,14 @@ unsafe impl<T: Send> Sync for Lock<T> {}
 /// How the lock was come by.
 #[derive(Debug, Clone, Copy)]
 pub struct Taken {
-    /// This process's.
+    /// Generation of this process.
     pub generation: u32,
     /// Somebody was inside when this process was forked: the value may be half changed.
     pub abandoned: bool,
 }
 
 impl<T> Lock<T> {
-    /// An open one.
+    /// Makes an open lock.
     pub const fn new(value: T) -> Lock<T> {
         Lock { holder: AtomicU32::new(0), value: UnsafeCell::new(value) }
     }
@@ -52,7 +52,8 @@ impl<T> Lock<T> {
         }
     }
 
-    /// As [`Lock::hold`], for a lock that nobody only tries and that nothing is noted beside: leaving the lock is then a plain store.
+    /// Runs `body` on the value, as [`Lock::hold`], for a lock that nobody only tries and that nothing is noted beside: leaving the lock is then a
+    /// plain store.
     pub fn hold_unnoted<R>(&self, body: impl FnOnce(&mut T, Taken) -> R) -> R {
         let generation = generation();
         loop {
@@ -63,7 +64,7 @@ impl<T> Lock<T> {
         }
     }
 
-    /// As [`Lock::hold`], or `None` where somebody had it at each of so many tries.
+    /// Runs `body` on the value, as [`Lock::hold`]; `None` where somebody else held the lock at each of `tries` tries.
     pub fn try_hold<R>(&self, tries: usize, body: impl FnOnce(&mut T, Taken) -> R) -> Option<R> {
         let generation = generation();
         for i in 0..tries {
@@ -102,7 +103,7 @@ impl<T> Lock<T> {
         body(unsafe { &mut *self.value.get() }, taken)
     }
 
-    /// As if a thread were inside, of the process with this generation; 0: none. For tests.
+    /// Marks the lock as held by a thread of the process with this generation; 0: by nobody. For tests.
     #[doc(hidden)]
     pub fn pretend(&self, generation: u32) {
         self.holder.store(generation, SeqCst);

@@ -1,5 +1,4 @@
-//! Memory that may not be had: what the standard library has of this ends the process then, and an interface that knows an error
-//! for it has to give that.
+//! Allocations that may fail: the standard library's own end the process then, and an interface that has an error for it has to return that.
 
 #![allow(unsafe_code)]
 
@@ -100,7 +99,7 @@ macro_rules! in_place {
     }};
 }
 
-/// So many zeros, wiped when dropped.
+/// Allocates `length` zeros, wiped when dropped.
 ///
 /// # Errors
 /// [`Error::Memory`].
@@ -111,7 +110,7 @@ pub fn zeros(length: usize) -> Result<Zeroizing<Vec<u8>>, Error> {
     Ok(zeros)
 }
 
-/// A value that several have, dropped with the last of them: an `Arc` without weak references.
+/// A value with several owners, dropped with the last one: an `Arc` without weak references.
 #[derive(Debug)]
 pub struct Shared<T>(NonNull<Counted<T>>);
 
@@ -127,7 +126,7 @@ unsafe impl<T: Send + Sync> Send for Shared<T> {}
 unsafe impl<T: Send + Sync> Sync for Shared<T> {}
 
 impl<T> Shared<T> {
-    /// With one owner.
+    /// Allocates a value with one owner.
     ///
     /// # Errors
     /// [`Error::Memory`]; the value is dropped.
@@ -170,8 +169,8 @@ impl<T> Drop for Shared<T> {
     }
 }
 
-/// A value that is computed once and kept, by whichever thread is first. Nobody waits for another: who comes while the first writes
-/// uses a value of its own, as does everybody in a child that was forked at that moment.
+/// A value that is computed once and kept, by whichever thread is first. No thread waits for another: one that comes while the first writes uses a
+/// value of its own, as does every thread of a child that was forked at that moment.
 #[derive(Debug)]
 pub struct WriteOnce<T> {
     state: AtomicU8,
@@ -181,7 +180,7 @@ pub struct WriteOnce<T> {
 // SAFETY: written by the one thread that has changed the state for it, and shared only after that.
 unsafe impl<T: Send + Sync> Sync for WriteOnce<T> {}
 
-/// Nothing is there; somebody writes; there it is.
+/// State of [`WriteOnce`] without a value; then a thread writes it ([`WRITING`]), and then it is there ([`THERE`]).
 const NOTHING: u8 = 0;
 const WRITING: u8 = 1;
 const THERE: u8 = 2;

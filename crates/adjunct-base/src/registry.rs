@@ -1,8 +1,8 @@
 //! The adapters of this process: which of them take operations, and a word that changes whenever one comes or goes.
 //!
-//! A key knows the adapter that its operations go to ([`Route`]): found out at its first operation, and again after the word has changed. To
-//! know that it has not costs an operation one relaxed load of a word that nobody writes. Operations that no adapter but the CPU
-//! runs, symmetric ones, ask nothing: the CPU is always there.
+//! A key knows the adapter that its operations go to ([`Route`]): found out at its first operation, and again after the word has changed. An
+//! operation finds out that the word has not changed by one relaxed load. Symmetric operations, which only the CPU runs, ask nothing: the CPU is
+//! always online.
 
 use std::sync::atomic::Ordering::{Relaxed, SeqCst};
 use std::sync::atomic::{AtomicU32, AtomicU64};
@@ -30,7 +30,7 @@ impl Adapter {
 /// A change counts as one here, above the bits of the adapters that are online.
 const CHANGE: u32 = 1 << 8;
 
-/// Which adapters are online, and how often that has changed.
+/// The adapters that are online, and how often that has changed.
 #[derive(Debug)]
 struct State(AtomicU32);
 
@@ -72,13 +72,12 @@ impl Clone for Route {
 }
 
 impl Route {
-    /// One that is not known yet.
+    /// Makes a route that is not known yet.
     pub const fn new() -> Route {
         Route(AtomicU64::new(0))
     }
 
-    /// The one of `takes`, the adapter that takes the key where there is one, if it is online; else the CPU. Threads that ask at the
-    /// same time find the same.
+    /// Finds the adapter for a key: the one that `takes` gives, if it is online, else the CPU. Threads that ask at the same time find the same one.
     #[inline]
     pub fn find(&self, takes: impl FnOnce() -> Option<Adapter>) -> Adapter {
         self.find_in(STATE.0.load(Relaxed), takes)

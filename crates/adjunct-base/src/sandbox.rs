@@ -1,5 +1,5 @@
-//! What a module may not ask the system once it is loaded: a filter of system calls that is closed later may kill the process
-//! for a call that stock OpenSSL does not make.
+//! Whether a filter of system calls is in force, and what a module can find out without a system call once it is loaded: a filter that a program
+//! installs later may kill the process for a call that stock OpenSSL does not make.
 
 #![allow(unsafe_code)]
 
@@ -45,7 +45,7 @@ fn has_libseccomp() -> bool {
 }
 
 fn status() -> Option<Vec<u8>> {
-    /// It has a page or so; more where a process is in thousands of groups.
+    /// The most bytes that are read: the file has a page or so, more where a process is in thousands of groups.
     const MOST: usize = 1 << 20;
     let file = openat(CWD, "/proc/self/status", OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty()).ok()?;
     let (mut text, mut part) = (Vec::new(), [0; 4096]);
@@ -81,8 +81,8 @@ pub(crate) fn compare() {
     NOTED.store(told == u32::try_from(rustix::thread::gettid().as_raw_nonzero().get()).ok(), Relaxed);
 }
 
-/// This thread's id, without a system call: in a forked child its first thread's, so the child's. `None` where the C library
-/// does not tell. (In a child made by a bare clone, without the C library, it is still the parent's.)
+/// Id of this thread, without a system call: in a forked child its first thread's, so the child's. `None` where the C library does not tell. (In a
+/// child made by a bare clone, without the C library, it is still the parent's.)
 pub(crate) fn thread_id() -> Option<u32> {
     if NOTED.load(Relaxed) { noted_thread_id() } else { None }
 }

@@ -27,7 +27,7 @@ const PIECES: usize = 26;
 const LISTS: usize = 64;
 /// The owners, in a place's word: the generation is above.
 const OWNERS: u64 = RETIRED - 1;
-/// The bit that says that the value is not found by its number any more.
+/// Bit that says that the value is no longer found by its number.
 const RETIRED: u64 = 1 << 31;
 
 /// The name of a value in a [`Slab`].
@@ -79,9 +79,9 @@ struct Free(AtomicU64);
 struct Place<T> {
     /// The generation, in the upper half, and the owners of the value that is here.
     word: AtomicU64,
-    /// In a list: the number of the next, plus 1.
+    /// The number of the next place in a list, plus 1.
     next: AtomicU32,
-    /// Its own number and its slab, from its first use on: so an owner is one pointer.
+    /// The place's own number and its slab, set at its first use: one pointer to the place is enough to own it.
     number: AtomicU32,
     slab: AtomicPtr<Slab<T>>,
     value: UnsafeCell<MaybeUninit<T>>,
@@ -123,7 +123,7 @@ impl<T> Default for Slab<T> {
 }
 
 impl<T> Slab<T> {
-    /// An empty one.
+    /// Makes an empty slab.
     pub const fn new() -> Slab<T> {
         Slab {
             pieces: [const { AtomicPtr::new(null_mut()) }; PIECES],
@@ -132,7 +132,7 @@ impl<T> Slab<T> {
         }
     }
 
-    /// The piece that a place is in, and where.
+    /// The piece that a place is in, and its index there.
     #[inline]
     const fn position(number: u32) -> (usize, usize) {
         let at = number as usize + FIRST;
@@ -140,7 +140,7 @@ impl<T> Slab<T> {
         (piece, at - (FIRST << piece))
     }
 
-    /// A place that somebody has taken before.
+    /// A place that was taken before.
     #[inline]
     fn place(&self, number: u32) -> Option<&Place<T>> {
         let (piece, at) = Slab::<T>::position(number);
@@ -251,7 +251,7 @@ impl<T> Slab<T> {
         number
     }
 
-    /// The value that [`Slab::keep`] was given, which no number finds from now on: of several who ask, one gets it.
+    /// Takes back the value that [`Slab::keep`] was given, so that no number finds it: of several callers, one gets it.
     pub fn retire(&'static self, number: Number) -> Option<Entry<T>> {
         let place = self.place(number.place())?;
         let retired = |word: u64| {
@@ -344,7 +344,7 @@ impl<T> Entry<T> {
         word & RETIRED != 0 && word & OWNERS == 1
     }
 
-    /// Its number, as long as it has an owner.
+    /// Number of the value, which is valid as long as the value has an owner.
     #[inline]
     pub fn number(&self) -> Number {
         Number::new((self.place.word.load(Relaxed) >> 32) as u32, self.place.number.load(Relaxed))

@@ -1,19 +1,19 @@
 //! Stacks large enough for what needs much of one: batches, and kernels in which all lanes share one operation.
 //!
-//! Fibers of a program have little: those of OpenSSL's asynchronous jobs 32 KB, without a guard page. Whoever knows of such fibers installs
-//! a function that runs what it is given elsewhere.
+//! Fibers of a program have little: those of OpenSSL's asynchronous jobs 32 KB, without a guard page. A module that knows such fibers installs a
+//! function that runs a closure on another stack.
 
 pub mod own;
 
 use std::sync::OnceLock;
 
-/// Runs its argument once, where there is room; false, without having run it, where there is none. What is run does not leave the fiber
-/// in between.
+/// The type of a function that runs its argument once, where there is room for a stack; false, without having run it, where there is none. What is
+/// run does not leave the fiber in between.
 pub type Run = fn(&mut dyn FnMut()) -> bool;
 
 static RUN: OnceLock<Run> = OnceLock::new();
 
-/// Has that run what needs room. The first one stays: a process has one interface with fibers.
+/// Installs the function that runs what needs room. The first one stays: a process has one interface with fibers.
 pub fn install(run: Run) {
     let _ = RUN.set(run);
 }
@@ -29,7 +29,7 @@ pub fn with_room<T>(body: impl FnOnce() -> T) -> Option<T> {
 /// Runs `body`, which needs more stack than threads of some programs have left, on a stack of its own; on the caller's where there is no
 /// memory for one, and on targets that cannot switch.
 pub fn on_own<T>(body: impl FnOnce() -> T) -> Option<T> {
-    /// Apart, so that what `body` needs is not had by who calls it.
+    /// Runs `body` in a frame of its own, so that the caller's frame does not have what `body` needs.
     #[inline(never)]
     fn here(body: &mut dyn FnMut()) {
         body();

@@ -1,4 +1,4 @@
-//! A value of each thread, and what is done with it when the thread ends: a key of the C library (pthread_key_create(3)).
+//! A value for each thread, with a function that is called when the thread ends: a key of the C library (pthread_key_create(3)).
 //!
 //! `std::thread_local!` with a destructor asks for memory when a thread first uses it, and ends the process where there is none. A
 //! key asks for none, but in a program that has more than 31 others, and there [`Key::set`] says whether it was refused.
@@ -149,7 +149,7 @@ impl AtEnd {
         AtEnd { key: Key::new(AtEnd::ended), function }
     }
 
-    /// Has it called when the calling thread ends, once; false where the C library has no key or no memory.
+    /// Has the function called when the calling thread ends, once; false where the C library has no key or no memory.
     #[must_use]
     pub fn arm(&'static self) -> bool {
         // SAFETY: what `ended` takes.

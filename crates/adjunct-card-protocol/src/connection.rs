@@ -1,8 +1,8 @@
 //! Connections of this process to cards: taken for one request, and given back.
 //!
-//! Descriptors are the program's, not ours: it may close all of them (closefrom), and the number of one of ours may be somebody else's file
-//! then. So what is connected is known by the socket's cookie, which the system gives to no other socket, and which is asked for before
-//! anything is sent and before anything is received. A child of fork leaves its parent's connections alone and has its own.
+//! Descriptors are the program's, not ours: it may close all of them (closefrom), and the number of one of ours may be somebody else's file then. So
+//! a connection is recognized by the socket's cookie, which the system gives to no other socket; it is read before anything is sent and before
+//! anything is received. A child of fork leaves its parent's connections alone and has its own.
 //!
 //! Another thread may close the descriptor between that question and the call that sends, and have its number for something else. So what
 //! is sent has flags and an address ([`send`]) which only sockets of the kind of ours take: files, pipes, and all sockets of TCP, UDP and of
@@ -28,7 +28,7 @@ use rustix::thread::{SecureComputingMode, secure_computing_mode};
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 use std::sync::atomic::{AtomicI32, AtomicU32, AtomicU64};
 
-/// Connections that are kept.
+/// The most connections that are kept.
 const PLACES: usize = 16;
 /// Descriptors of ours are above this number, where the program may have so many: some count on what the lowest free one is.
 const LOWEST: RawFd = 64;
@@ -38,7 +38,7 @@ const LOWEST: RawFd = 64;
 pub(super) enum Refused {
     /// The socket is not to be reached: it is not there, no permission, a chroot, a filter of system calls.
     Unreachable,
-    /// It is there, and nobody listens.
+    /// The socket exists, and nobody listens.
     Nobody,
     /// Too many wait to be accepted.
     Full,
@@ -112,7 +112,7 @@ impl Connection {
         }
     }
 
-    /// One of those that wait.
+    /// Takes one of this process's idle connections.
     fn waiting() -> Option<Connection> {
         let generation = fork::generation();
         for place in &PLACES_OF_PROCESS {
@@ -134,7 +134,7 @@ impl Connection {
         None
     }
 
-    /// Keeps it for the next request, or closes it where there is no place.
+    /// Keeps the connection for the next request, or closes it where there is no place.
     fn keep(self) {
         for place in &PLACES_OF_PROCESS {
             if place.fd.load(Relaxed) != 0 || place.taken.swap(1, Acquire) != 0 {
@@ -155,7 +155,7 @@ impl Connection {
         self.close();
     }
 
-    /// A new one, to a daemon of root or of who made the page.
+    /// Makes a connection, to a daemon of root or of the user who made the page.
     fn new(client: &Client) -> Result<Connection, Refused> {
         // Not the first connection of all alone: a filter may have been closed at any time.
         if !client.under_filters && filtered() {
@@ -262,7 +262,7 @@ impl Connection {
         }
     }
 
-    /// A message that is there; its length.
+    /// Takes a message that has arrived; gives its length.
     fn take(&self, message: &mut [u8]) -> Option<usize> {
         let (length, _) = rustix::net::recv(self.socket()?, message, RecvFlags::DONTWAIT).ok()?;
         (length > 0).then_some(length)

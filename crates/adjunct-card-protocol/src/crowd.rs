@@ -1,18 +1,17 @@
 //! How crowded the machine is with private-key operations, seen by all programs at once: a page of shared memory that adjunctd makes
 //! (`segment`).
 //!
-//! Every operation that a program does alone or has a card do adds the time it took, waiting included, to the window of its end. The times
-//! of the operations that ended in a second, divided by a second, are how many were under way on average (Little's law). So nobody has
-//! to say that an operation has begun, and who is killed leaves nothing behind.
+//! Every operation that a program does alone or has a card do adds the time it took, waiting included, to the window of its end. The times of the
+//! operations that ended in a second, divided by a second, are how many were under way on average (Little's law). So no program has to note that an
+//! operation has begun, and a program that is killed leaves nothing behind.
 //!
 //! Whether an operation goes to a card is decided by that (`decision`).
 //!
-//! # Outages
-//! Whoever finds that nobody listens, or that no answer comes, notes it in the page; all others then leave cards alone until one of them, once
-//! a second, has asked again. A note counts only until a card has answered anybody: a card that works is there, whatever others found.
+//! # Outages A program that finds that nobody listens, or that no answer comes, notes it in the page; all others then ask no card until one of them,
+//! once a second, has tried again. A note counts only until a card has answered any program.
 //!
-//! # Who writes there
-//! Everybody. Wrong numbers make others choose the slower of two ways, no more: nothing read here is a length, an index or an address.
+//! # Who writes there Every program writes there. Wrong numbers make other programs choose the slower of two ways, no more: no length, index or
+//! address is read here.
 
 mod decision;
 mod segment;
@@ -32,14 +31,14 @@ const WINDOW: u64 = 4;
 const KINDS: usize = Kind::ALL.len();
 /// The first word, of which the key is made too: it changes with the layout, and programs of another version have a page of their own.
 const MAGIC: u64 = u64::from_le_bytes(*b"ADJCRO\x00\x04");
-/// Nanoseconds that each side of a connection is expected to need for it until it has measured that.
+/// Nanoseconds that a connection is expected to cost each side until that side has measured it.
 const CONNECTING: u64 = 14_000;
 /// What stands there of a side that has nothing to do with it.
 const FREE: u64 = 1;
 /// Milliseconds before somebody asks again where nobody was there.
 const OUTAGE: u64 = 1000;
 
-/// Whose CPU time a connection takes, from its making to its end.
+/// The process whose CPU time a connection takes, from its making to its end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[allow(missing_docs)]
 pub enum Side {
@@ -58,7 +57,7 @@ struct Measured {
     alone: AtomicU64,
     batch: AtomicU64,
     handing: AtomicU64,
-    /// Of cards' work since it was last judged: jobs, and the time of workers that they took.
+    /// Jobs that cards did since this was last judged, and the workers' time that they took.
     jobs: AtomicU64,
     busy: AtomicU64,
     /// What each took when it was last judged, handing over included.
@@ -103,7 +102,7 @@ pub struct Page {
     windows: [Windows; KINDS],
 }
 
-/// The most jobs that a batch ever has.
+/// The most jobs of a batch.
 const MOST: u64 = adjunct_base::catalogue::LANES as u64;
 
 /// Milliseconds of a clock that all programs of the machine share.
@@ -119,7 +118,7 @@ impl Page {
         self.cards.store(cards as u64, Relaxed);
     }
 
-    /// The cards that take operations now.
+    /// Number of cards that take operations now.
     pub fn cards(&self) -> u64 {
         self.cards.load(Relaxed)
     }
@@ -190,7 +189,7 @@ impl Page {
         self.connecting.iter().map(known).fold(0, u64::saturating_add)
     }
 
-    /// An operation that took so many microseconds has ended.
+    /// Notes that an operation has ended that took so many microseconds.
     #[inline]
     pub fn ended(&self, kind: Kind, now: u64, microseconds: u64) {
         let number = now / WINDOW;
@@ -221,7 +220,7 @@ impl Page {
         self.cpus.load(Relaxed).clamp(1, 4096)
     }
 
-    /// Notes that nobody is there.
+    /// Notes that no daemon answered.
     pub fn nobody(&self, now: u64) {
         self.nobody.store(now, Relaxed);
     }

@@ -5,8 +5,8 @@
 //! some slack for the system's scheduling is waited, but where the machine is not crowded no longer than [`LIMIT`], unless a card in good
 //! order needs more.
 //!
-//! Who gives up closes the connection, and the card then does not begin what it has not begun. So at most one batch is done in vain, and a
-//! program never takes longer than the deadline and an operation of its own.
+//! A program that gives up closes the connection, and the card then does not begin a request that it has not begun. So at most one batch is done in
+//! vain, and a program never takes longer than the deadline and an operation of its own.
 #![forbid(unsafe_code)]
 
 use super::crowd::Page;
@@ -15,12 +15,12 @@ use adjunct_kernels::floats::in_default_mode;
 
 /// Milliseconds that the scheduling of both sides may take.
 const SLACK: f32 = 10.0;
-/// Milliseconds that an answer is waited for where the machine is not crowded.
+/// Milliseconds to wait for an answer where the machine is not crowded.
 const LIMIT: f32 = 20.0;
-/// Milliseconds that are never exceeded.
+/// The most milliseconds to wait for an answer.
 const LONGEST: f32 = 500.0;
 
-/// Milliseconds that an answer to a request made now is waited for.
+/// Milliseconds to wait for the answer to a request made now.
 pub(super) fn patience(page: &Page, kind: Kind, now: u64) -> u64 {
     in_default_mode(|| patience_by_measure(page, kind, now))
 }

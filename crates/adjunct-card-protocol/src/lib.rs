@@ -1,10 +1,10 @@
-//! Cards: adapters in processes of their own, run by adjunctd and shared by all programs of the machine. This is their client, and the
-//! work of a card ([`work`]) that its process does with what the client sent.
+//! Cards: adapters in processes of their own, run by adjunctd and shared by all programs of the machine. This module has their client, and the work
+//! that a card's process does with what the client sent ([`work`]).
 //!
-//! An operation that would be done alone goes to a card where the machine is so crowded that this is faster ([`crowd`]): RSA's private
-//! operations, which take long enough. Where a filter of system calls is in force or to be expected, only if that is asked for. Each
-//! result is raised to the public exponent and compared with the input before it is used. Whatever else becomes of the request (no card,
-//! no answer in time, a wrong one), the caller does the operation itself.
+//! A private operation of RSA, which takes long enough, goes to a card where it would otherwise run alone and the machine is so crowded that a card
+//! is faster ([`crowd`]). Where a filter of system calls is in force or to be expected, cards are asked only if `ADJUNCT_CARDS` says so. Each result
+//! is raised to the public exponent and compared with the input before it is used. Whatever else becomes of the request (no card, no answer in time,
+//! a wrong one), the caller does the operation itself.
 //!
 //! # Who is trusted
 //! A key is sent only to a socket whose other side is root's, or the user's own. For root's page of the crowd that socket is in
@@ -44,16 +44,16 @@ pub const SOCKET: &str = "cards.sock";
 /// Milliseconds before this process asks again after nobody was there, and where the next one may be taken soon.
 const NOBODY: u64 = 1000;
 const SOON: u64 = 20;
-/// Where no reply came in time that is [`SOON`], and twice as long each time that none comes, up to this.
+/// The longest pause, in milliseconds, after no reply came in time: it begins at [`SOON`] and doubles each time.
 const SILENT: u64 = 5000;
-/// Where its user has too many connections.
+/// Milliseconds before this process asks again after its user had too many connections.
 const TOO_MANY: u64 = 1000;
 
 /// Private operations of a process after which a connection is worth its making, whatever it costs: servers whose processes do one each never
 /// come there.
 const MANY: u32 = 8;
 
-/// Those that this process has done, up to [`MANY`], and the generation of the process that they are of.
+/// Private operations that this process has done, up to [`MANY`], with the generation of the process.
 static DONE: AtomicU32 = AtomicU32::new(0);
 static OF: AtomicU32 = AtomicU32::new(0);
 
@@ -75,7 +75,7 @@ fn is_connected() -> bool {
 /// What stays the same in the life of a process.
 struct Client {
     page: &'static Page,
-    /// Who made the page: the peer has to be root's or theirs.
+    /// Owner of the page: the peer has to be root's or this user's.
     owner: u32,
     address: SocketAddrUnix,
     /// Cards are asked under a filter of system calls, too.
@@ -90,7 +90,7 @@ static NOT_BEFORE: AtomicU64 = AtomicU64::new(0);
 /// Milliseconds of the clock before which a process does not ask, whatever it prefers, that got no connection: the connection was refused,
 /// or three times in a row no reply came in time and a connection was not accepted.
 static NOT_CONNECTED_BEFORE: AtomicU64 = AtomicU64::new(0);
-/// How long it did not ask after the last reply that did not come in time.
+/// Milliseconds that this process did not ask after the last reply that came too late.
 static LATE: AtomicU64 = AtomicU64::new(0);
 
 /// Finds the page of the daemon: the only system calls of a process that never asks a card. Where a filter of system calls is in force or to
@@ -156,7 +156,7 @@ impl Drop for Operation {
 }
 
 impl Operation {
-    /// Begins one; `None` where there is no daemon, or no card takes such operations.
+    /// Begins an operation; `None` where there is no daemon, or no card takes such operations.
     #[inline]
     pub fn begin(queue: Queue) -> Option<Operation> {
         let client = CLIENT.get()?.as_ref()?;

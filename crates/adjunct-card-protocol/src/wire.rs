@@ -80,7 +80,7 @@ impl Kind {
         HEAD + self.key() + self.size()
     }
 
-    /// Bytes of one that brings none.
+    /// Bytes of a request without a key.
     pub const fn again(self) -> usize {
         HEAD + self.size()
     }
@@ -95,7 +95,7 @@ impl Kind {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u16)]
 pub enum Status {
-    /// It is done.
+    /// The request was done.
     Done = 0,
     /// The card has enough to do, or does not work for this user now.
     Busy,
@@ -138,8 +138,8 @@ impl Drop for Request {
 }
 
 impl Request {
-    /// One that brings a key of [`Kind::key`] bytes for a place below [`PLACES`], or is with the one that was brought for it, and has an
-    /// input of [`Kind::size`] bytes; `None` where they are not.
+    /// Makes a request for a key's place below [`PLACES`], with the key of [`Kind::key`] bytes or, without it, for the key that was brought for that
+    /// place before; `input` has [`Kind::size`] bytes. `None` where a length or the place is wrong.
     pub fn new(kind: Kind, place: usize, key: Option<&[u8]>, input: &[u8]) -> Option<Request> {
         let (operation, length) = match key {
             Some(_) => (RSA_CRT, kind.request()),
@@ -170,9 +170,9 @@ impl Request {
 pub struct Asked<'a> {
     /// What is to be done.
     pub kind: Kind,
-    /// The place of its key: below [`PLACES`].
+    /// The place of the request's key: below [`PLACES`].
     pub place: usize,
-    /// The key, where it is brought.
+    /// The key, if the request brings it.
     pub key: Option<&'a [u8]>,
     /// The input.
     pub input: &'a [u8],

@@ -29,7 +29,7 @@ use std::io::{ErrorKind, Read};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
-/// Where it is, unless the daemon is told otherwise.
+/// Path of the configuration, unless the daemon is told otherwise.
 pub const PATH: &str = "/etc/adjunct/cards.conf";
 
 /// More than this is no configuration, in bytes.
@@ -57,7 +57,7 @@ pub struct Config {
 pub struct CardConfig {
     /// Its number.
     pub id: u8,
-    /// What it is for.
+    /// The card's mode: the requests that it serves.
     pub mode: Mode,
     /// Its domains, ascending.
     pub domains: Vec<u8>,
@@ -65,7 +65,7 @@ pub struct CardConfig {
     pub workers: usize,
 }
 
-/// Why it cannot be used.
+/// An error that makes a configuration unusable.
 #[derive(Debug, thiserror::Error)]
 #[error("{path}: {what}")]
 pub struct Error {

@@ -1,4 +1,4 @@
-//! What tools ask of the daemon: one message of JSON and one in reply, over a SEQPACKET socket that root and the daemon's own user may use.
+//! Orders of tools to the daemon: one message of JSON and one in reply, over a SEQPACKET socket that root and the daemon's own user may use.
 #![forbid(unsafe_code)]
 
 use crate::machine::Mask;
@@ -43,7 +43,7 @@ pub enum Item {
 pub struct Node {
     /// Its name.
     pub name: String,
-    /// Where its socket is.
+    /// Path of the node's socket.
     pub path: String,
     /// Adapters, domains, control domains and ioctls that it allows.
     pub adapters: Mask,
@@ -75,30 +75,30 @@ pub enum Request {
     ResetCounts(Option<u8>),
     /// All nodes but the default one.
     ListNodes,
-    /// Makes a node that allows nothing, of the next free name where none is given.
+    /// Makes a node that allows nothing; without a name, by the next free one.
     CreateNode(Option<String>),
-    /// Removes one.
+    /// Removes a node.
     DestroyNode(String),
     /// Allows a node something, or no more.
     ChangeNode(String, Item, bool),
 }
 
-/// What came of it.
+/// The daemon's answer to an order.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Reply {
-    /// It is done.
+    /// The order was carried out.
     Done,
     /// The nodes that were asked for, or made.
     Nodes(Vec<Node>),
-    /// It is not done: the error number that the driver gives for it (`ENODEV`, `EINVAL`, `EPERM`, ...), and a sentence.
+    /// The order was not carried out: the error number that the driver gives for it (`ENODEV`, `EINVAL`, `EPERM`, ...), and a sentence.
     Refused(i32, String),
 }
 
 /// Why the daemon did not answer.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// There is nobody.
+    /// No daemon answers.
     #[error("no daemon listens at {0}: `adjunct cards enable` starts it")]
     NotRunning(String),
     /// The socket may not be used.

@@ -14,13 +14,13 @@ pub use adjunct_card_protocol::SYSTEM;
 pub struct Folder(PathBuf);
 
 impl Folder {
-    /// The one at a path.
+    /// Makes the folder at `path`.
     pub fn at(path: impl Into<PathBuf>) -> Folder {
         Folder(path.into())
     }
 
-    /// The one tools look at: that of `ADJUNCT_CARDS_DIR`; else the machine's, where a daemon has run there; else the user's own
-    /// (`$XDG_RUNTIME_DIR/adjunct`), where that has one; else the machine's.
+    /// Finds the folder that tools look at: `ADJUNCT_CARDS_DIR`; else the machine's, where a daemon has run there; else the user's own
+    /// (`$XDG_RUNTIME_DIR/adjunct`), where it exists; else the machine's.
     pub fn found() -> Folder {
         if let Some(named) = env::var_os(VARIABLE).filter(|name| !name.is_empty()) {
             return Folder(named.into());
@@ -31,12 +31,12 @@ impl Folder {
         own.filter(|own| !has_state(&system) && has_state(own)).unwrap_or(system)
     }
 
-    /// Its path.
+    /// Path of the folder.
     pub fn path(&self) -> &Path {
         &self.0
     }
 
-    /// The file that shows the cards.
+    /// Path of the file that shows the cards.
     pub fn state(&self) -> PathBuf {
         self.0.join("cards")
     }

@@ -3,7 +3,7 @@
 //! * [`machine`]: the cards as tools show them.
 //! * [`state`]: the file that shows them.
 //! * [`control`]: what tools ask of the daemon.
-//! * [`folder`]: where all this is.
+//! * [`folder`]: the folder with these files and sockets.
 //! * [`config`]: which cards there are.
 //! * [`daemon`]: adjunctd. It holds what is configured and counted, no keys, and hands connections of programs to cards.
 //! * [`card`]: a card's process.

@@ -1,5 +1,4 @@
-//! What the daemon and a card's process say to each other, over a pair of SEQPACKET sockets: messages of eight bytes, and with some a
-//! descriptor.
+//! Messages between the daemon and a card's process, over a pair of SEQPACKET sockets: eight bytes each, some with a descriptor.
 #![forbid(unsafe_code)]
 
 use rustix::fd::{AsFd, OwnedFd};
@@ -19,7 +18,7 @@ pub enum Order {
     Serve {
         /// The queue's place.
         queue: u16,
-        /// Whose it is.
+        /// The user whose connection it is.
         uid: u32,
     },
     /// The descriptor is a socket where programs of this queue's connect: the card is to accept them itself, and hand none on.
@@ -41,11 +40,11 @@ pub enum Order {
 /// A card tells the daemon.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Report {
-    /// Its tests have passed: it takes programs.
+    /// The card's tests have passed: it takes programs.
     Ready,
     /// A known answer was not found, or results of batches were wrong: it is not to be used.
     Faulty,
-    /// This CPU has no lanes.
+    /// The CPU has no lanes.
     NoLanes,
 }
 

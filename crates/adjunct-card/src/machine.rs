@@ -13,7 +13,7 @@ pub const NUMBERS: usize = 256;
 pub struct Mask(pub [u64; 4]);
 
 impl Mask {
-    /// Everything.
+    /// The mask with all bits set.
     pub const ALL: Mask = Mask([u64::MAX; 4]);
 
     /// Whether `number` is in the set.
@@ -42,7 +42,7 @@ impl FromIterator<u8> for Mask {
     }
 }
 
-/// As the driver's attributes have it: `0x` and 64 hexadecimal digits.
+/// Writes a mask as the driver's attributes show it: `0x` and 64 hexadecimal digits.
 impl fmt::Display for Mask {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("0x")?;
@@ -82,7 +82,7 @@ pub struct Bus {
     pub usage_domains: Mask,
     /// See `usage_domains`.
     pub control_domains: Mask,
-    /// Which adapters and domains programs of this machine may use.
+    /// Adapters that programs of this machine may use, a bit each.
     pub apmask: Mask,
     /// See `apmask`.
     pub aqmask: Mask,
@@ -116,7 +116,7 @@ pub struct Work {
 pub struct Queue {
     /// The domain's number.
     pub domain: u8,
-    /// Whether it takes operations, as it was set; it takes none where its card does not.
+    /// Whether the queue was set to take operations; it takes none where its card does not.
     pub online: bool,
     /// Operations queued since the daemon started, or since the count was reset.
     pub requests: u64,
@@ -126,7 +126,7 @@ pub struct Queue {
     pub pendingq: u64,
     /// The weights of what is under way.
     pub load: u64,
-    /// By [`ACCELERATOR_COUNTERS`].
+    /// Work by the counters of [`ACCELERATOR_COUNTERS`].
     pub counters: Vec<Work>,
 }
 
@@ -135,7 +135,7 @@ pub struct Queue {
 pub struct Card {
     /// The adapter's number.
     pub id: u8,
-    /// What it is for.
+    /// The card's mode: the requests that it serves.
     pub mode: Mode,
     /// Its type as tools show it, five characters: `ADJ8A`, `CEX8A`.
     pub kind: String,
@@ -143,13 +143,13 @@ pub struct Card {
     pub hwtype: u32,
     /// Operations that a queue of it works on at a time.
     pub depth: u32,
-    /// What it can do, in the driver's bits (`ap_functions`).
+    /// What the card can do, in the driver's bits (`ap_functions`).
     pub functions: u32,
-    /// Whether it takes operations, as it was set.
+    /// Whether the card was set to take operations.
     pub online: bool,
-    /// Whether it is configured: its process runs.
+    /// Whether the card is configured: its process runs.
     pub config: bool,
-    /// Whether it was stopped for faults.
+    /// Whether the card was stopped for faults.
     pub chkstop: bool,
     /// Operations queued, of all its domains.
     pub requests: u64,
@@ -162,16 +162,16 @@ pub struct Card {
 }
 
 impl Card {
-    /// Whether it takes operations.
+    /// Whether the card takes operations: it is set online, configured and not stopped for faults.
     pub fn is_online(&self) -> bool {
         self.online && self.config && !self.chkstop
     }
 }
 
-/// What a machine that can have no card says of it.
+/// What a machine that can have no card says about that.
 pub const NO_LANES: &str = "This CPU has neither AVX-512 IFMA nor AVX2 and FMA, without which an accelerator would be no faster than programs alone.";
 
-/// Everything.
+/// All cards of the machine, and the bus.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Machine {
     /// What holds for all cards.

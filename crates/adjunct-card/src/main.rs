@@ -43,7 +43,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// A card: its link to the daemon is standard input, the file of the state standard output.
+/// Runs a card: its link to the daemon is standard input, the file of the state standard output.
 fn run_card(arguments: &[std::ffi::OsString]) -> io::Result<()> {
     let wrong = || io::Error::new(io::ErrorKind::InvalidInput, "a card's process is started by the daemon alone");
     let [folder, numbers @ ..] = arguments else { return Err(wrong()) };

@@ -6,9 +6,8 @@
 //! [`QUEUE`] for each of [`MAX_QUEUES`] domains of cards. Which word is which say [`Bus`], [`Card`] and [`Queue`]; the first is
 //! [`MAGIC`], which stands for the version of the layout.
 //!
-//! # Who writes what
-//! What is configured or set, the daemon alone, between two increments of [`Bus::Changes`]: while that is odd, and where it changed
-//! meanwhile, a reader reads again. What is counted, the card processes, each word by itself with atomic additions.
+//! # Who writes what The daemon alone writes what is configured or set, between two increments of [`Bus::Changes`]: a reader reads again while that
+//! word is odd, and if it has changed meanwhile. The card processes write what is counted, each word by itself with atomic additions.
 //!
 //! The daemon holds a write lock (OFD) on the file while it lives; a reader asks the system whether there is one, and so knows whether the
 //! daemon lives. A daemon that starts makes a new file.
@@ -120,7 +119,7 @@ const FEATURES: [&str; 5] = ["APSC", "APXA", "QACT", "RC8A", "APSB"];
 /// Why the state cannot be read.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// There is no file, or nobody writes it.
+    /// There is no state file, or no daemon writes it.
     #[error("no cards: adjunctd does not run (`adjunct cards enable` starts it)")]
     NotRunning,
     /// The file is of another version.
@@ -178,7 +177,7 @@ impl Shared {
         Ok((shared, file, owner))
     }
 
-    /// Maps a file that was made. It stays mapped until the process ends.
+    /// Maps the state's file, which was made. It stays mapped until the process ends.
     ///
     /// # Errors
     /// What the system says.
@@ -400,7 +399,7 @@ pub fn last(path: &Path) -> Option<Machine> {
     of_bytes(&std::fs::read(path).ok()?)
 }
 
-/// The state that the bytes of a file say; `None` where they say none.
+/// Reads the state out of the bytes of a file; `None` where they are no state.
 pub fn of_bytes(bytes: &[u8]) -> Option<Machine> {
     let words = bytes.chunks_exact(8).map(|word| u64::from_ne_bytes(word.try_into().unwrap_or_default()));
     parse(&words.collect::<Vec<_>>())

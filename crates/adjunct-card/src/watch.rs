@@ -20,7 +20,7 @@ use std::{io, thread};
 const TICK: Duration = Duration::from_millis(10);
 /// Ticks in which nothing happened, after which nothing wakes this process any more.
 const QUIET: u32 = 5;
-/// As many threads as a card has, or about that.
+/// Threads that there is room for at first: about as many as a card has.
 const MANY: usize = 256;
 /// Ignored where nobody handles it.
 const SIGNAL: libc::c_int = libc::SIGURG;
@@ -29,7 +29,7 @@ const SIGNAL: libc::c_int = libc::SIGURG;
 #[derive(Debug)]
 struct Pace {
     id: libc::pid_t,
-    /// Changes whenever it begins or ends to wait for events; odd while it works.
+    /// Counter that changes whenever the thread begins or ends to wait for events; odd while it works.
     step: AtomicU64,
 }
 
@@ -150,7 +150,7 @@ mod tests {
     use std::os::fd::OwnedFd;
     use std::time::Instant;
 
-    /// To close the last descriptor of the first takes half a minute: what was sent is not taken by the second.
+    /// A connection whose first socket takes half a minute to close: the second does not read what was sent (SO_LINGER).
     fn lingering() -> (TcpStream, TcpStream) {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let mut sends = TcpStream::connect(listener.local_addr().unwrap()).unwrap();

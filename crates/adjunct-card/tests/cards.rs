@@ -214,7 +214,7 @@ fn what_is_no_request_ends_a_connection_and_nothing_else() {
     daemon.run("program_some");
 }
 
-/// Only a connection that has brought a key has it done by its place, and only operations of its kind.
+/// A key is done by its place only on a connection that has brought it, and only for operations of its kind.
 #[test]
 fn a_key_is_named_by_its_place_where_it_was_brought() {
     if !there_can_be_cards() {
@@ -360,7 +360,7 @@ fn program_that_closes_everything() {
     assert!((3..200).all(is_open), "a stranger's descriptor was closed");
 }
 
-/// A program that forks, whose child goes on with what it has.
+/// Runs as a program that forks, whose child goes on with what it has.
 #[test]
 #[ignore = "started by other tests"]
 fn program_that_forks() {
@@ -444,7 +444,7 @@ fn wrong_results_are_not_used() {
     assert_eq!((counted.on_card, counted.alone), (0, alone));
 }
 
-/// As an administrator starts it: on a CPU without lanes there is no card, and a sentence why.
+/// A daemon without options, on a CPU without lanes, starts no card and says why in one sentence.
 #[test]
 fn without_lanes_there_is_no_card_by_itself() {
     if adjunct::card::work::available() {

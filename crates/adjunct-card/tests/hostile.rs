@@ -1,7 +1,7 @@
 //! One user cannot slow another: what cards do for the others while one user asks for as much as it can, and what they refuse.
 //!
-//! Nothing here is a matter of time: order of service, limits, and who is refused. What it comes to in milliseconds, `adjunct bench cards
-//! --hostile` measures.
+//! The tests check the order of service, limits and refusals, none of which depends on time. `adjunct bench cards --hostile` measures the effect in
+//! milliseconds.
 
 mod common;
 
@@ -81,7 +81,7 @@ fn is_over(connection: &OwnedFd) -> bool {
     matches!(rustix::net::recv(connection, &mut [0; 1][..], RecvFlags::DONTWAIT | RecvFlags::PEEK), Ok((0, _)))
 }
 
-/// Requests that were there before, hundreds of them, are not done before another user's one.
+/// Another user's request is done before hundreds of one user's that came before it.
 #[test]
 fn another_s_request_is_done_before_hundreds_of_one_user_s() {
     if !there_can_be_users() {
@@ -209,7 +209,7 @@ fn limit_descriptors(command: &mut std::process::Command, most: u64) {
     }
 }
 
-/// Nothing is done for who has gone.
+/// A card does no request whose sender has gone.
 #[test]
 fn requests_of_who_has_gone_are_not_done() {
     if !there_can_be_cards() {
@@ -236,7 +236,7 @@ fn requests_of_who_has_gone_are_not_done() {
     assert!(done() < 350, "{} operations of 401", done());
 }
 
-/// Who asks twice before the answer, and who takes no answers, is let go; others go on.
+/// A client that asks again before the answer, or takes no answers, is disconnected; others go on.
 #[test]
 fn who_does_not_keep_to_the_turns_is_let_go() {
     if !there_can_be_cards() {

@@ -1,16 +1,16 @@
 //! Whether something else used the processors while something was measured.
 //!
-//! Told by three things, since each is blind to something: the processor time of the whole machine that was not ours (/proc/stat), the
-//! time that a hypervisor kept from it (steal, where it says so), and the wall time of a fixed piece of work, which is longer
-//! where another virtual machine or program has the same core, whatever anybody reports.
+//! Three things tell, since each of them misses something: the processor time of the whole machine that was not ours (/proc/stat), the time that a
+//! hypervisor kept from it (steal, where it says so), and the wall time of a fixed piece of work, which is longer where another virtual machine or
+//! program uses the same core, even if nothing reports that.
 
 use nix::sys::resource::{UsageWho, getrusage};
 use nix::sys::time::TimeValLike;
 use std::time::Instant;
 
-/// This part of all processor time in use by others is worth a word.
+/// Part of all processor time in use by other programs that is worth a warning.
 const MUCH: f64 = 0.10;
-/// So much longer than at best the piece of work may take in the middle.
+/// Median of the piece of work's times over its best time, above which the machine is called slow.
 const SLOW: f64 = 1.25;
 /// Fewer looks say nothing of what is usual.
 const LOOKS: usize = 8;
@@ -34,7 +34,7 @@ struct Machine {
 }
 
 impl Watch {
-    /// From here on.
+    /// Begins to watch.
     pub fn start() -> Watch {
         Watch { start: Instant::now(), machine: Machine::now(), ours: ours(), looks: Vec::new() }
     }

@@ -1,5 +1,5 @@
-//! Counters of a run's own: what it measures or checks is not in the users' statistics, and what others do meanwhile is not in its
-//! figures. Whatever here loads our modules to measure them counts this way.
+//! Counters of a run's own: the operations that it measures or checks are not in the users' statistics, and operations of other programs are not in
+//! its figures. Every command that loads adjunct's modules to measure them counts this way.
 
 use crate::ssh::lab::Environment;
 use adjunct::catalogue::Function;
@@ -19,7 +19,7 @@ pub struct Counted {
     apart: Apart,
 }
 
-/// A word that no other run has, nor another part of this one.
+/// Makes a word that no other run has, nor another part of this one.
 fn unique() -> String {
     static NUMBER: AtomicU32 = AtomicU32::new(0);
     let time = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |d| d.subsec_nanos());
@@ -27,7 +27,7 @@ fn unique() -> String {
 }
 
 impl Counted {
-    /// Of programs that are started with [`Counted::environment`]; `what` tells the counters of a run apart.
+    /// Makes counters for programs that are started with [`Counted::environment`]; `what` tells the counters of one run from another's.
     pub fn apart(what: &str) -> Counted {
         let word = format!("{what}-{}", unique());
         let apart = Apart::of(&word);
@@ -36,7 +36,7 @@ impl Counted {
         Counted { apart, word }
     }
 
-    /// Of this process, and of all that it starts. Call it before the counters are opened and before there is another thread.
+    /// Makes counters for this process and all that it starts. Call it before the counters are opened and before there is another thread.
     pub fn here() -> Counted {
         let counted = Counted::apart("bench");
         for (name, value) in counted.variables() {
@@ -45,12 +45,12 @@ impl Counted {
         counted
     }
 
-    /// The variables that lead to them. Counting is on in a container, too: it is part of what is measured.
+    /// Variables that lead programs to the counters. Counting is on in a container, too: it is part of what is measured.
     fn variables(&self) -> [(&'static str, &str); 2] {
         [("ADJUNCT_STATS_KEY", &self.word), ("ADJUNCT_STATS", "on")]
     }
 
-    /// The environment that leads to them.
+    /// The environment that leads programs to the counters.
     pub fn environment(&self) -> Environment {
         self.variables().into_iter().fold(Environment::default(), |all, (name, value)| all.and(name, value))
     }
@@ -90,10 +90,10 @@ impl Drop for Counted {
     }
 }
 
-/// Those that are there, for who ends the process without dropping anything.
+/// The counters in use, so that a process that exits without dropping values can remove them.
 static LIVING: Mutex<Vec<Apart>> = Mutex::new(Vec::new());
 
-/// Removes all that are there: the process is about to be ended.
+/// Removes all counters in use: the process is about to be ended.
 pub(crate) fn remove_all() {
     lock(&LIVING).iter().for_each(remove);
 }
@@ -111,14 +111,14 @@ fn lock(living: &Mutex<Vec<Apart>>) -> MutexGuard<'_, Vec<Apart>> {
 /// Operations that adjunct counted.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Served {
-    /// In hardware.
+    /// Operations in hardware.
     pub hardware: u64,
-    /// In software.
+    /// Operations in software.
     pub software: u64,
 }
 
 impl Served {
-    /// Of counters.
+    /// Adds up the calls of all functions of a snapshot.
     pub fn of(counted: &Snapshot) -> Served {
         Function::ALL.iter().map(|&function| counted.function(function)).fold(Served::default(), |sum, counts| Served {
             hardware: sum.hardware + counts.hardware_calls(),
@@ -134,7 +134,7 @@ impl Served {
         }
     }
 
-    /// Both together.
+    /// Adds two counts.
     pub fn plus(self, other: Served) -> Served {
         Served {
             hardware: self.hardware.saturating_add(other.hardware),
@@ -142,7 +142,7 @@ impl Served {
         }
     }
 
-    /// In a word.
+    /// The path in a word.
     pub fn text(self) -> &'static str {
         match self {
             Served { hardware: 0, software: 0 } => "not by adjunct",

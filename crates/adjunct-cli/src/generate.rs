@@ -131,7 +131,7 @@ fn sections(text: &str) -> String {
     section("NOTES", notes) + &section("EXIT STATUS", status) + &section("EXAMPLES", examples)
 }
 
-/// Lines that stay as they are.
+/// Lines of a man page that stay as they are.
 fn kept(lines: &str) -> String {
     format!(".PP\n.nf\n{}\n.fi\n", plain(lines.trim_end()))
 }

@@ -1,4 +1,4 @@
-//! Our modules, OpenSSL's provider and that of PKCS #11: found, and looked at before anybody is told to load them.
+//! Our modules, OpenSSL's provider and that of PKCS #11: how they are found, and checked before a configuration names them.
 
 use crate::openssl::users::elf::{self, Interface, NotRead};
 use adjunct_tool::Failure;
@@ -12,17 +12,17 @@ use std::path::{Component, Path, PathBuf};
 /// A module of ours, or another in its place.
 #[derive(Debug)]
 pub(crate) struct Make {
-    /// Its names: installed, and as cargo builds it.
+    /// File names of the module: installed, and as cargo builds it.
     names: [&'static str; 2],
     /// What is said where there is none.
     missing: &'static str,
-    /// Who loads it.
+    /// Who loads the module.
     users: &'static str,
-    /// How root loads one that others could change.
+    /// What root does to load one that others could change.
     remedy: &'static str,
     /// The configuration that its path is written into, if any.
     file: Option<&'static str>,
-    /// What those who load it look for in it; nothing in a program.
+    /// The interface that those who load the module look for in it; `None` for a program.
     interface: Option<Interface>,
 }
 
@@ -72,9 +72,9 @@ pub(crate) fn is_own_pkcs11(path: &Path) -> bool {
 /// The module as it was chosen on the command line.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Choice<'a> {
-    /// The one given.
+    /// Path of the module that was given, if one was.
     pub path: Option<&'a Path>,
-    /// As root: take it though others could change it.
+    /// For root: take the module though others could change it.
     pub trusted: bool,
 }
 
@@ -201,14 +201,14 @@ pub(crate) fn unfit(file: &Path, interface: Interface) -> Option<String> {
     }
 }
 
-/// Where modules are installed: Debian's folder of the architecture, and those of other systems.
+/// Folders where PKCS #11 modules are installed: Debian's of the architecture, and other systems'.
 pub(crate) fn pkcs11_folders() -> impl Iterator<Item = PathBuf> {
     let triplet = format!("/usr/lib/{}-linux-gnu/pkcs11", std::env::consts::ARCH);
     [triplet.as_str(), "/usr/lib64/pkcs11", "/usr/lib/pkcs11"].map(PathBuf::from).into_iter()
 }
 
-/// Sees to it that root loads `library`, of another make than this program, only where nobody else can change it, or where
-/// `--trust-module` is said. A name without a folder is left to the loader, which finds the system's own by it.
+/// Checks, for root, that `library` is one that nobody else can change, or that `--trust-module` is given. A name without a folder is left to the
+/// loader, which finds the system's own by it.
 ///
 /// # Errors
 /// [`Failure`] that says who else could change it.
@@ -257,7 +257,7 @@ fn no_worse(module: &Path, program: &Path) -> Option<PathBuf> {
 /// Why others than root could put something else in the place of `path`: a folder or link on the way to it, or the file itself,
 /// is not root's, or others may write it. Every link is followed, and the folders on its way looked at, too.
 fn changeable(path: &Path) -> Option<String> {
-    /// As many as the kernel follows.
+    /// The most symbolic links that the kernel follows in a path.
     const MOST_LINKS: u32 = 40;
     let mut rest: Vec<OsString> = parts(path);
     let (mut here, mut links) = (PathBuf::from("/"), 0);

@@ -93,7 +93,7 @@ impl Name {
         }
     }
 
-    /// The definition of its command line, for its man page and completions where the tool reads it in its own way.
+    /// The definition of the tool's command line, for its man page and completions where the tool reads it in its own way.
     pub fn parser(self) -> clap::Command {
         match self {
             Name::Adjunct => crate::help::dressed(Cli::command()),

@@ -14,7 +14,7 @@ pub(crate) struct Sample<'a> {
 }
 
 impl<'a> Sample<'a> {
-    /// Of these values; `None` of none.
+    /// Makes a sample of `values`; `None` without values.
     pub fn of(values: &'a [f64]) -> Option<Sample<'a>> {
         let [low, median, high] = quartiles(values)?;
         Some(Sample { median, low, high, values })
@@ -40,14 +40,14 @@ pub(crate) enum Verdict {
     Better,
     /// The first is worse.
     Worse,
-    /// No difference that is told from chance.
+    /// No difference that can be told from chance.
     Same,
 }
 
 impl Verdict {
-    /// Of `ours` beside `theirs`. There is a difference only where the whiskers (the quartiles) do not overlap, where it is about
-    /// 95 % sure by the ranks of the runs (Mann and Whitney's test, for which 3 runs of each are the fewest), and where it is
-    /// more than 2 %: what is slow to change (the clock frequency, a neighbour) is not in the spread of one run.
+    /// Compares `ours` with `theirs`. There is a difference only where the whiskers (the quartiles) do not overlap, where it is about 95 % sure by
+    /// the ranks of the runs (Mann and Whitney's test, for which 3 runs of each are the fewest), and where it is more than 2 %: what is slow to
+    /// change (the clock frequency, a neighbour) is not in the spread of one run.
     pub fn of(ours: Sample<'_>, theirs: Sample<'_>, more_is_better: bool) -> Verdict {
         let apart = ours.low > theirs.high || theirs.low > ours.high;
         let much = (ours.median - theirs.median).abs() > 0.02 * theirs.median.abs();

@@ -125,7 +125,7 @@ fn an_accelerator_row_has_what_scripts_know() {
     }
 }
 
-/// One thread works alone; several share batches where it is asked for.
+/// One thread works alone; several threads share batches where that is switched on.
 #[test]
 fn several_threads_share_batches_where_asked() {
     let Some(module) = module::module().filter(|path| path.to_string_lossy().contains("adjunct")) else { return };

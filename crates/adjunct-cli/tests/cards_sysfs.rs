@@ -19,7 +19,7 @@ fn read(path: PathBuf) -> String {
     fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
 }
 
-/// Everything below a folder, as text.
+/// The tree below a folder as text, a line for each file.
 fn all(dir: &Path) -> Vec<String> {
     let mut found = Vec::new();
     for entry in fs::read_dir(dir).unwrap().map(|entry| entry.unwrap().path()) {

@@ -9,14 +9,14 @@ use counted::Counters;
 use std::path::Path;
 use std::process::Command;
 
-/// What it prints, and its status.
+/// Output and exit status of a command.
 fn checked(command: &mut Command) -> (String, i32) {
     let output = command.output().unwrap();
     assert!(output.stderr.is_empty(), "{output:?}");
     (String::from_utf8(output.stdout).unwrap(), output.status.code().unwrap())
 }
 
-/// Without the module, and the state in the test's folder.
+/// Runs `adjunct check` without the module, with its state in the test's folder.
 fn check(counters: &Counters, args: &[&str]) -> (String, i32) {
     let mut command = counters.adjunct(&["check", "--no-module"]);
     checked(command.args(args).env("XDG_STATE_HOME", counters.folder()))

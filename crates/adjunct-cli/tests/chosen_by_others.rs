@@ -110,7 +110,7 @@ fn a_survey_comes_past_every_trap() {
     assert!(list.iter().all(|program| program["gets"] == "neither"), "{report:#}");
 }
 
-/// The configurations that commands are given, and what those include.
+/// A configuration given to a command, or included by it, that is no file, gives one line of error.
 #[test]
 fn a_configuration_that_is_no_file_is_one_line() {
     let dir = tempfile::tempdir().unwrap();
@@ -158,7 +158,7 @@ fn a_home_of_fifos_stops_nothing() {
     assert_eq!(report["for"][1]["enabled"], false, "{report:#}");
 }
 
-/// A command that waits for a program which neither ends nor lets itself be told to.
+/// Every command ends when it is told to, though it waits for a program that neither ends nor reacts to a signal.
 #[test]
 fn every_command_ends_when_it_is_told_to() {
     let dir = tempfile::tempdir().unwrap();
@@ -214,7 +214,7 @@ fn every_command_ends_when_it_is_told_to() {
     }
 }
 
-/// The script that runs before the package is removed, on a machine whose users stop what it asks them.
+/// The package's script before removal waits for no user who does not answer it.
 #[test]
 fn the_packages_script_waits_for_no_user() {
     let dir = tempfile::tempdir().unwrap();

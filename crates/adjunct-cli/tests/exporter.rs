@@ -202,7 +202,7 @@ fn a_taken_port_is_said_in_one_line_and_a_signal_ends_it_at_once() {
     assert!(start.elapsed() < Duration::from_secs(5));
 }
 
-/// As the service in the package runs: a user who is not root, with the one capability that reading others' shared memory takes.
+/// The exporter in the package's service, as an ordinary user with the one capability for reading others' shared memory, reads the counters of all.
 #[test]
 fn one_capability_in_place_of_root_reads_the_counters_of_all() {
     // SAFETY: no requirements.

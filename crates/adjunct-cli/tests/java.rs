@@ -147,7 +147,7 @@ fn files() -> Vec<Vec<u8>> {
     all
 }
 
-/// As Try.java writes it.
+/// Text of an error as Try.java writes it.
 fn plain(text: &str) -> String {
     text.encode_utf16().fold(String::new(), |mut plain, unit| {
         match u8::try_from(unit) {
@@ -207,7 +207,7 @@ fn the_reader_refuses_what_the_jdk_refuses_in_its_words() {
     }
 }
 
-/// A folder that passes for a JDK of that version, without any program that runs.
+/// Makes a folder that passes for a JDK of that version, without any program that runs.
 fn pretended(dir: &Path, modules: &str) -> PathBuf {
     let home = dir.join("jdk");
     fs::create_dir_all(home.join("bin")).unwrap();

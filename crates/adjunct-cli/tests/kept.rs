@@ -62,7 +62,7 @@ fn rows_of_a_run_that_is_interrupted() {
     nothing_is_left(&temporary);
 }
 
-/// The report that is kept of a command that writes --json, ended once it has `rows`. It is ended later and later until it has some.
+/// The report that is kept of a command with --json which is ended once it has `rows`. It is ended later and later until it has some.
 fn kept(words: &[&str], rows: impl Fn(&serde_json::Value) -> usize) -> serde_json::Value {
     let dir = tempfile::tempdir().unwrap();
     let (temporary, file) = (dir.path().join("tmp"), dir.path().join("report.json"));
@@ -107,7 +107,7 @@ fn what_ssh_has_copied_and_tried() {
     assert!(report["plans"].as_array().unwrap().is_empty() && report["applied"] == false, "{report}");
 }
 
-/// A JVM that has made one of four handshakes.
+/// Stands for a JVM that has made one of four handshakes when it is ended.
 #[test]
 fn handshakes_of_java() {
     let dir = tempfile::tempdir().unwrap();
@@ -205,7 +205,7 @@ fn a_blank_in_the_path_of_temporary_files() {
     }
 }
 
-/// Whatever signal ends it, and however deaf what it started is.
+/// No temporary folder is left by any signal that ends the command, whether the programs that it started react to a signal or not.
 #[test]
 fn no_temporary_folder_is_left() {
     use rustix::process::Signal;
@@ -240,7 +240,7 @@ fn no_temporary_folder_is_left() {
     nothing_is_left(&temporary);
 }
 
-/// On a terminal, something that takes long says so, and for how long it has been going on; elsewhere nothing of it is to be seen.
+/// On a terminal, something that takes long says so, and for how long it has been going on; elsewhere it prints nothing of that.
 #[test]
 fn long_work_is_not_silent() {
     if Command::new("script").arg("--version").output().is_err() {

@@ -136,7 +136,7 @@ fn as_root_no_command_loads_a_module_that_others_can_change() {
     }
 }
 
-/// Another libcrypto, or another system's root, runs as root as much as the module does.
+/// Root's benchmarks load no libcrypto, and none of another system, that others can change: its code would run as root.
 #[test]
 fn as_root_no_benchmark_loads_a_library_that_others_can_change() {
     if !nix::unistd::geteuid().is_root() {

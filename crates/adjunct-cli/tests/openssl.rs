@@ -203,7 +203,7 @@ fn a_module_that_crashes_changes_nothing() {
     assert_eq!((scene.bytes(), scene.names().len()), (b"a = b\n".to_vec(), 3));
 }
 
-/// A program that fails only once the real file is changed: the change is taken back.
+/// A program that fails only once the real file is changed has the change taken back.
 #[test]
 fn a_failure_after_the_change_puts_the_file_back() {
     let Some(scene) = Scene::new(b"a = b\n") else { return };
@@ -296,7 +296,7 @@ fn words_that_are_wrong_are_2() {
     assert_eq!(scene.run("enabled", &[]).status.code(), Some(2));
 }
 
-/// As another user, who may not write the folder; and where the disk is full. Both need root to be set up.
+/// A folder that the user may not write and a full disk each end in one line of error. Both need root to be set up.
 #[test]
 fn no_permission_and_no_space_are_one_line() {
     if !nix::unistd::geteuid().is_root() {

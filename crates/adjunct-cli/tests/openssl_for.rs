@@ -19,7 +19,7 @@ use std::time::Duration;
 use tempfile::TempDir;
 
 const ADJUNCT: &str = env!("CARGO_BIN_EXE_adjunct");
-/// Without a survey of the machine's programs and processes.
+/// Arguments of `status` that do without a survey of the machine's programs and processes.
 const STATUS: &[&str] = &["status", "--below", "/etc", "--proc", "/nonexistent"];
 
 /// A copy of /etc in which sshd is a service of systemd's that reads /etc/default/ssh.
@@ -122,7 +122,7 @@ impl Etc {
         self.adjunct(&["enable", "--yes", "--for", "sshd", "--trust-module", "--module", self.module.to_str().unwrap()])
     }
 
-    /// Refused with one line that has these words; /etc is as it was.
+    /// Checks that a command is refused with one line that has these words, and that /etc is as it was.
     fn refused(&self, words: &[&str]) {
         let line = failed(&self.enable());
         assert!(words.iter().all(|word| line.contains(word)), "{line}");
@@ -269,7 +269,7 @@ fn others_than_root_are_told_so() {
     assert_eq!(etc.differences(), "");
 }
 
-/// A restart that fails takes everything back; one that succeeds does not.
+/// A restart that fails has everything taken back; one that succeeds has not.
 #[test]
 fn a_restart_is_seen_to_work() {
     let Some(etc) = Etc::new() else { return };

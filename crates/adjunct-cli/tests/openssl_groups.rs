@@ -94,7 +94,7 @@ fn groups_are_set_shown_tried_and_taken_back() {
     assert_eq!(scene.text().as_bytes(), stock);
 }
 
-/// A list that stands there stays in force wherever ours cannot be taken.
+/// A list that is configured already stays in force wherever adjunct's cannot be taken.
 #[test]
 fn a_list_that_stands_there_is_kept() {
     let config = "openssl_conf = i\n[i]\nssl_conf = s\n[s]\nsystem_default = t\n[t]\nMinProtocol = TLSv1.2\nCurves = P-384:P-256\n";

@@ -1,4 +1,4 @@
-//! `adjunct openssl status` about programs: compiled for the test, broken on purpose, running. The survey is of a tree of the
+//! `adjunct openssl status` about programs: programs that are compiled for the test, broken files, running processes. The survey is of a tree of the
 //! test's own, and of its own processes.
 
 mod copy;
@@ -304,7 +304,7 @@ fn a_tree_of_programs_is_surveyed() {
     assert_eq!(nowhere.status.code(), Some(1), "{nowhere:?}");
 }
 
-/// Names that drive a terminal, of programs, their folders and what runs: they are written out in every report and error.
+/// Control characters in the names of programs, their folders and processes are written out in every report and error.
 #[test]
 fn control_characters_reach_no_terminal() {
     let Some(lab) = Lab::new() else { return };

@@ -13,7 +13,7 @@ use tempfile::TempDir;
 
 const ADJUNCT: &str = env!("CARGO_BIN_EXE_adjunct");
 
-/// This machine with an account of root's that has another home and shell, in a mount namespace.
+/// A copy of this machine in a mount namespace, where root's account has another home and shell.
 struct Machine {
     dir: TempDir,
     module: PathBuf,
@@ -139,7 +139,7 @@ const SHELLS: [&str; 8] =
 /// Set where this program runs itself inside a [`Machine`].
 const INSIDE: &str = "ADJUNCT_TEST_INSIDE";
 
-/// One connection as `ssh bench` and `ssh tune` make them, inside a [`Machine`] alone.
+/// Makes a connection as `ssh bench` and `ssh tune` do; it does something inside a [`Machine`] alone.
 #[test]
 fn a_measured_login() {
     use adjunct_cli::ssh::measure::{Rig, Side, Suite};

@@ -250,7 +250,7 @@ fn a_token_is_set_up_with_pins() {
     assert_eq!(hsm.run(&["-P", "-c", slot], "76543210\n\n\n").err, "pkcsconf: Invalid new so pin\n");
 }
 
-/// On a terminal, PINs are not shown, and its echo is on again after the question, and after a signal that ends the program there.
+/// On a terminal, PINs are not shown. Its echo is on again after the question, and after a signal that ends the program there.
 #[test]
 fn a_terminal_shows_no_pin() {
     let Some(hsm) = SoftHsm::new() else { return };

@@ -56,7 +56,7 @@ impl Machine {
         self.dir.path().join("etc").join(name)
     }
 
-    /// `adjunct` on it. The shell is replaced by it: a signal for the one is for the other.
+    /// `adjunct` on the machine. It replaces the shell, so that a signal for the one is for the other.
     fn command(&self, args: &[&str]) -> Command {
         let mut command = Command::new("unshare");
         // Port 22 may be this machine's own sshd, which has another /etc: /run is without it.
@@ -166,7 +166,7 @@ fn without_a_policy_sshd_s_lists_stay() {
     assert_eq!((&plans[1]["program"], &plans[1]["changes"]), (&"sshd".into(), &false.into()), "{plans:?}");
 }
 
-/// Nobody can answer: it says so at once, before it measures, and does nothing.
+/// Without a terminal, where nobody can answer, setup says so before it measures, and does nothing.
 #[test]
 fn without_a_terminal_it_wants_yes() {
     let Some(machine) = Machine::new() else { return };
@@ -183,7 +183,7 @@ fn without_a_terminal_it_wants_yes() {
     }
 }
 
-/// sshd's folder for its files cannot be written: what was written before that is taken back.
+/// Where sshd's folder for its files cannot be written, everything that was written before that is taken back.
 #[test]
 fn a_step_that_fails_leaves_everything_as_it_was() {
     let Some(machine) = Machine::new() else { return };

@@ -168,7 +168,7 @@ fn sections(report: &Value) -> &Vec<Value> {
     report["sections"].as_array().expect("sections")
 }
 
-/// That a figure of every side stands in every output; how many there are.
+/// Checks that a figure of every side stands in every output; gives how many there are.
 fn check(section: &Value, name: &str, measure: &str, figure: &Value, (table, csv, html): (&str, &str, &str)) -> usize {
     let of = |side: &str, key: &str| figure[side][key].as_f64().unwrap_or(f64::NAN);
     for side in SIDES {
@@ -199,7 +199,7 @@ fn check(section: &Value, name: &str, measure: &str, figure: &Value, (table, csv
     SIDES.len()
 }
 
-/// A report that is shown again from its JSON is the same to the byte.
+/// A report that is shown from its JSON is the same to the byte.
 fn again(desk: &Desk, table: &str, csv: &str, html: &str) {
     let output = desk.run(&["--from", "r.json", "--csv", "2.csv", "--html", "2.html"]);
     assert!(output.status.success(), "{}", text(&output.stderr));

@@ -26,7 +26,7 @@ use std::time::{Duration, Instant};
 
 /// What a client prints that got in.
 const SECRET: &str = "read by a real client\n";
-/// A client that takes longer hangs.
+/// Time after which a client counts as hung.
 const LIMIT: Duration = Duration::from_secs(60);
 
 /// A real client.
@@ -38,7 +38,7 @@ struct Client {
 }
 
 impl Client {
-    /// Its row of the table; `None`, said, where the table has none.
+    /// The client's row of the table; `None`, with a message, where the table has none.
     fn row<'a>(&self, table: &'a [Peer]) -> Option<&'a Peer> {
         let found = table.iter().find(|p| p.name == self.name && p.meets(Program::Sshd) && p.covers(&self.version));
         if found.is_none() {

@@ -37,7 +37,7 @@ impl Home {
         Some(Home { dir })
     }
 
-    /// With a token in it.
+    /// Makes a home with a token in it.
     fn with_token() -> Option<Home> {
         let home = Home::new()?;
         let made = home.run(&["init", "--label", "mine"]);
@@ -53,7 +53,7 @@ impl Home {
         self.path("data/adjunct/tokens/default.token")
     }
 
-    /// Without PINs in the environment.
+    /// A command without PINs in its environment.
     fn bare(&self, args: &[&str]) -> Command {
         let mut command = Command::new(self.path("adjunct"));
         command.arg("token").args(args).env("ADJUNCT_STATS", "off").env("HOME", self.dir.path());
@@ -81,7 +81,7 @@ impl Home {
         run(&mut self.command(args), "")
     }
 
-    /// What it prints, where nothing is wrong.
+    /// Output of a command that succeeds.
     fn shown(&self, args: &[&str]) -> String {
         let said = self.run(args);
         assert_eq!((said.status, said.err.as_str()), (0, ""), "{args:?}");
@@ -92,7 +92,7 @@ impl Home {
         serde_json::from_str(&self.shown(args)).unwrap()
     }
 
-    /// The one line it fails with.
+    /// The one line of error that the command fails with.
     fn failed(&self, args: &[&str]) -> String {
         line(self.run(args))
     }
@@ -357,7 +357,7 @@ fn one_of_many_makes_the_token() {
     assert!(late.err.contains("there is a token already"), "{late:?}");
 }
 
-/// A user's PIN that cannot be one leaves nothing behind.
+/// A token whose user's PIN is refused is not made at all.
 #[test]
 fn a_token_is_made_whole_or_not_at_all() {
     let Some(home) = Home::new() else { return };
@@ -473,8 +473,8 @@ fn return_values_are_explained() {
     }
 }
 
-/// A restore that is ended part-way, by a limit of a file's length that kills (SIGXFSZ), leaves the token that was there; one that is not
-/// puts the whole backup in its place.
+/// A restore that is ended part-way, by a limit of a file's length that kills (SIGXFSZ), leaves the token that was there; one that is not ended puts
+/// the whole backup in its place.
 #[test]
 fn a_restore_that_is_cut_leaves_the_token_that_was_there() {
     let Some(home) = Home::with_token() else { return };

@@ -23,7 +23,7 @@ struct Etc {
 }
 
 impl Etc {
-    /// As Debian has it; `None` where there is no sshd to run.
+    /// Makes an /etc as Debian has it; `None` where there is no sshd to run.
     fn new() -> Option<Etc> {
         let there = ["/usr/sbin/sshd", "/usr/local/sbin/sshd"].iter().any(|p| Path::new(p).exists());
         if !there {
@@ -83,7 +83,7 @@ impl Etc {
         self.command(words).output().unwrap()
     }
 
-    /// With the made-up figures.
+    /// Runs `ssh tune` with the made-up figures.
     fn tune(&self, words: &[&str]) -> Output {
         let from = self.path("tune.json");
         let mut all = vec!["--from", from.to_str().unwrap()];
@@ -99,7 +99,7 @@ impl Etc {
         serde_json::from_slice(&out.stdout).unwrap()
     }
 
-    /// Fails with one line that has `parts`, and changes nothing.
+    /// Checks that a command fails with one line that has `parts`, and changes nothing.
     fn refuses(&self, words: &[&str], status: i32, parts: &[&str]) {
         let before = self.all();
         let out = self.tune(words);

@@ -287,7 +287,7 @@ impl Stage {
         self.dir.path().join(name)
     }
 
-    /// As this user, or with `setpriv` as the ordinary user nobody.
+    /// Runs a tool as the user of the test, or by `setpriv` as the ordinary user nobody.
     fn run(&self, ordinary: bool, program: &str, name: &str, args: &[&str]) -> Output {
         let path = self.path(program);
         let mut command = tool(&path, name, &self.key, args);

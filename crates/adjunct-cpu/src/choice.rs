@@ -15,7 +15,7 @@ impl Known {
     const HARDWARE: u8 = 1;
     const SOFTWARE: u8 = 2;
 
-    /// Threads that ask at the same time find out the same.
+    /// The path, found out at the first call. Threads that ask at the same time find out the same.
     #[inline]
     fn get(&self, find: impl FnOnce() -> Path) -> Path {
         match self.0.load(Relaxed) {

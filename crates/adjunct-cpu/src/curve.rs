@@ -1,4 +1,4 @@
-//! The elliptic curves there are here, as plain data, and what of ECDSA needs no more than a curve's order.
+//! The elliptic curves, as plain data, and the steps of ECDSA that need no more than a curve's order.
 
 use super::secret::Secret;
 

@@ -52,7 +52,7 @@ pub fn ed448_sign(private: &[u8; ED448], message: &[u8]) -> Option<[u8; SIGNATUR
     Some(signature)
 }
 
-/// Whether `signature` is one of `message` by `public`, without a context.
+/// Whether `signature` is `public`'s of `message`, without a context.
 pub fn ed448_verify(public: &[u8; ED448], message: &[u8], signature: &[u8; SIGNATURE]) -> Option<bool> {
     here()?.eddsa_verify(Edwards::Ed448, public, message, signature).ok()
 }

@@ -27,9 +27,8 @@ pub fn encode<'a>(pair: &[u8], out: &'a mut [u8; MAX_SIGNATURE]) -> &'a [u8] {
     &out[..at]
 }
 
-/// Takes the one DER encoding of a signature apart, as OpenSSL does: r and s, one after the other, fill the halves of `pair`. Where
-/// one of them is longer than that, both become 0, which is as little the r or s of any signature. `None` for what is no such
-/// encoding.
+/// Decodes the one DER encoding of a signature, as OpenSSL does: r and s fill the halves of `pair`. If one of them is longer than that, both become
+/// 0, which is no signature's r or s either. `None` for what is no such encoding.
 pub fn decode(der: &[u8], pair: &mut [u8]) -> Option<()> {
     let mut rest = der;
     let mut body = element(&mut rest, 0x30).filter(|_| rest.is_empty())?;
@@ -66,7 +65,7 @@ fn element<'a>(rest: &mut &'a [u8], tag: u8) -> Option<&'a [u8]> {
     Some(contents)
 }
 
-/// An INTEGER that is not negative, in the shortest form, without the zero that is there for its sign.
+/// Reads an INTEGER that is not negative, in the shortest form, without the zero that stands for its sign.
 fn natural<'a>(rest: &mut &'a [u8]) -> Option<&'a [u8]> {
     match element(rest, 0x02)? {
         [0x80..=0xFF, ..] | [0, 0..=0x7F, ..] => None,

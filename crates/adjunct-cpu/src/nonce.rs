@@ -62,7 +62,7 @@ fn method(curve: Curve) -> &'static Method {
 }
 
 impl Nonces {
-    /// For a private key, big-endian in [`Curve::field_len`] bytes; `None` for another length.
+    /// Makes the nonces of a private key, big-endian in [`Curve::field_len`] bytes; `None` for another length.
     pub fn new(curve: Curve, private: &[u8]) -> Option<Nonces> {
         Nonces::with(method(curve), curve, private)
     }

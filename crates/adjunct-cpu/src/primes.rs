@@ -81,7 +81,7 @@ type Test<'a, const P: usize> = &'a mut dyn FnMut(&[[u64; P]], &[[u64; P]]) -> u
 
 /// A search, with what is secret of it on the heap.
 struct Search<const P: usize> {
-    /// Candidates that were drawn, one after the other; those from `next` on are not looked at yet.
+    /// Candidates that were drawn, one after the other; the ones from `next` on have yet to be looked at.
     drawn: Zeroizing<Vec<u8>>,
     next: usize,
     /// How many may still be drawn.

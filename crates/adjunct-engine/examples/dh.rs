@@ -117,7 +117,7 @@ fn prime(bits: usize) -> Vec<u8> {
     bytes
 }
 
-/// One side, ready to be timed.
+/// A side, ready to be timed.
 struct Side {
     library: Library,
     prime: Number,

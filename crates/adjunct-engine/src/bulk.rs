@@ -1,5 +1,5 @@
-//! The part of libcrypto that bulk algorithms need. Apart from [`crate::libcrypto`]: where one of these is missing, RSA and
-//! EC are served all the same.
+//! The part of libcrypto that bulk algorithms need. They are looked up apart from those of [`crate::libcrypto`], so that RSA and EC are served even
+//! where one of these is missing.
 
 use crate::libcrypto::{self, Opaque};
 use std::ffi::{c_int, c_ulong, c_void};
@@ -21,7 +21,7 @@ pub type DigestUpdate = unsafe extern "C" fn(context: Opaque, data: *const u8, l
 pub type DigestFinal = unsafe extern "C" fn(context: Opaque, out: *mut u8) -> c_int;
 /// `EVP_MD`'s copy.
 pub type DigestCopy = unsafe extern "C" fn(to: Opaque, from: Opaque) -> c_int;
-/// `ENGINE`'s function that lists ciphers or digests, or gives one.
+/// The type of `ENGINE`'s function that lists ciphers or digests, or gives one.
 pub type Selector =
     unsafe extern "C" fn(engine: Opaque, method: *mut Opaque, nids: *mut *const c_int, nid: c_int) -> c_int;
 
@@ -82,7 +82,7 @@ pub fn bulk() -> &'static Bulk {
 pub struct Made(AtomicPtr<c_void>);
 
 impl Made {
-    /// Not yet made.
+    /// Makes a place where nothing was made yet.
     pub const fn new() -> Made {
         Made(AtomicPtr::new(std::ptr::null_mut()))
     }

@@ -61,7 +61,7 @@ impl Place {
     }
 }
 
-/// The context behind one of libcrypto's.
+/// The context that belongs to a context of libcrypto's.
 ///
 /// # Safety
 /// `context` is libcrypto's, and its method is one of this module.

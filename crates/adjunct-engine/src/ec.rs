@@ -1,4 +1,4 @@
-//! `EC_KEY_METHOD`: ECDSA, ECDH and key generation on the curves the core has.
+//! `EC_KEY_METHOD`: ECDSA, ECDH and key generation on the curves that the core has.
 
 use crate::libcrypto::{
     ComputeKey, Functions, Generate, Opaque, Sign, SignSetup, SignSig, Verify, VerifySig, functions,
@@ -39,6 +39,9 @@ fn original() -> &'static Original {
 static TABLES: Tables = Tables::new();
 
 /// Notes what OpenSSL's own functions are, once, before any of ours is set.
+///
+/// # Safety
+/// `f` are the functions of a loaded libcrypto.
 unsafe fn lay_over(f: &Functions) {
     if ORIGINAL.get().is_some() {
         return;
@@ -57,6 +60,9 @@ unsafe fn lay_over(f: &Functions) {
 }
 
 /// Sets what the core does in a table.
+///
+/// # Safety
+/// `table` is an `EC_KEY_METHOD` of the libcrypto of `f` that may be written to.
 unsafe fn fill(f: &Functions, table: Opaque) {
     // SAFETY: a table that may be written to.
     unsafe {
@@ -101,6 +107,9 @@ pub unsafe fn install(f: &'static Functions) -> bool {
 }
 
 /// The curve of a key; `None` for one the core does not have, and for a key with another's table.
+///
+/// # Safety
+/// `key` is a live EC_KEY of the libcrypto whose functions are known here.
 unsafe fn curve(key: Opaque) -> Option<Curve> {
     // Where the provider has registered the engine, perhaps nothing of the core was asked for yet.
     adjunct::init();
@@ -118,6 +127,9 @@ unsafe fn curve(key: Opaque) -> Option<Curve> {
 
 /// Whether a key has no curve, which OpenSSL's own functions do not look for; raises the error that they have for a key without
 /// a public point.
+///
+/// # Safety
+/// `key` is a live EC_KEY of the libcrypto whose functions are known here.
 unsafe fn lacks_curve(key: Opaque) -> bool {
     let f = functions();
     // SAFETY: a live key.
@@ -128,7 +140,10 @@ unsafe fn lacks_curve(key: Opaque) -> bool {
     lacks
 }
 
-/// The encoding of a point in a buffer of ours.
+/// Encodes a point, uncompressed, into `out`; `None` where that fails.
+///
+/// # Safety
+/// `key` and `point` are live objects of the libcrypto whose functions are known here, and the point is on the key's curve.
 unsafe fn encode(key: Opaque, point: Opaque, out: &mut [u8; MAX_POINT]) -> Option<&[u8]> {
     let f = functions();
     if point.is_null() {
@@ -140,7 +155,10 @@ unsafe fn encode(key: Opaque, point: Opaque, out: &mut [u8; MAX_POINT]) -> Optio
     (length > 0).then(|| &out[..length])
 }
 
-/// The core's key with the private half, the public one, or both as far as they are there.
+/// Makes the core's key with the halves that `key` has: the private one, the public one, or both.
+///
+/// # Safety
+/// `key` is a live EC_KEY of the libcrypto whose functions are known here.
 unsafe fn convert(key: Opaque, private: bool) -> Option<Key> {
     let f = functions();
     // SAFETY: a live key, and what it holds.
@@ -170,6 +188,9 @@ unsafe fn slice<'a>(data: *const u8, length: c_int) -> Option<&'a [u8]> {
 }
 
 /// The key to sign with and the digest; `None` where OpenSSL should sign.
+///
+/// # Safety
+/// `digest` has `length` readable bytes while the result is used, if `length` is above 0; `given` are null or OpenSSL's numbers; `key` is a live EC_KEY.
 unsafe fn to_sign<'a>(digest: *const u8, length: c_int, given: [Opaque; 2], key: Opaque) -> Option<(Key, &'a [u8])> {
     if given.iter().any(|number| !number.is_null()) {
         return None;
@@ -252,6 +273,9 @@ unsafe extern "C" fn sign_sig(digest: *const u8, length: c_int, kinv: Opaque, r:
 }
 
 /// The key to verify with and the digest; `None` where OpenSSL should verify.
+///
+/// # Safety
+/// `digest` has `length` readable bytes while the result is used, if `length` is above 0; `key` is a live EC_KEY.
 unsafe fn to_verify<'a>(digest: *const u8, length: c_int, key: Opaque) -> Option<(Key, &'a [u8])> {
     // SAFETY: OpenSSL's arguments.
     let both = unsafe { (convert(key, false)?, slice(digest, length)?) };

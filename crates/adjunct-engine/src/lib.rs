@@ -1,10 +1,9 @@
 //! adjunct's OpenSSL engine: for programs whose public-key work never reaches a provider because they call the low-level
 //! RSA and EC functions, above all OpenSSH up to 9.8 (engine(3), OpenSSL 3; OpenSSL 4 has no engines).
 //!
-//! [`rsa`] and [`ec`] are method tables laid over OpenSSL's own: a key, padding or curve that the core does not take goes
-//! to the function that was there before. [`cipher`], [`digest`] and [`rand`] serve who asks for them in
-//! `default_algorithms`, as the papers do; unasked they stay idle, for an engine is asked before any provider. DH stays with
-//! OpenSSL: no library here is faster at it.
+//! [`rsa`] and [`ec`] are method tables laid over OpenSSL's own: a key, padding or curve that the core does not take goes to the function that was
+//! there before. [`cipher`], [`digest`] and [`rand`] serve where `default_algorithms` names them, as in the papers; otherwise they stay idle, because
+//! OpenSSL asks an engine before any provider. DH stays with OpenSSL: no library here is faster at it.
 
 pub mod bulk;
 pub mod cipher;
@@ -71,6 +70,9 @@ unsafe extern "C" fn started(_: Opaque) -> c_int {
 }
 
 /// Registers everything; `None` where memory runs out.
+///
+/// # Safety
+/// `engine` is the ENGINE that the libcrypto of `functions` gave to be set up.
 pub(crate) unsafe fn bind(functions: &'static Functions, engine: Opaque) -> Option<c_int> {
     // SAFETY: libcrypto's functions on the engine it gave.
     let bound = unsafe {

@@ -155,7 +155,7 @@ pub fn functions() -> &'static Functions {
     &FOUND.get().expect("bound to a libcrypto").1
 }
 
-/// The libcrypto they are of, once one was found.
+/// The libcrypto that the functions are of, once one was found.
 pub fn object() -> Option<Object> {
     FOUND.get().map(|found| found.0)
 }

@@ -1,9 +1,9 @@
-//! The engine without an engine's configuration: the provider registers it while it is loaded.
+//! Registration of the engine by the provider, while that is loaded; openssl.cnf needs no section for the engine.
 //!
-//! A line `engines =` in openssl.cnf names a configuration module. An OpenSSL without engines (4.0, or built so) does not
-//! know it, and neither does one whose engine file is gone or whose configuration is loaded twice: where the file also
-//! says `config_diagnostics = 1`, as Debian's does, each of these keeps programs from starting, sshd from OpenSSH 10.3
-//! on among them. A key in the provider's own section is passed over by whatever does not know it.
+//! A line `engines =` in openssl.cnf names a configuration module. An OpenSSL without engines (4.0, or built so) does not know it, and neither does
+//! one whose engine file is gone or whose configuration is loaded twice: where the file also says `config_diagnostics = 1`, as Debian's does, each of
+//! these keeps programs from starting, sshd from OpenSSH 10.3 on among them. A key in the provider's own section is ignored by every OpenSSL that
+//! does not know it.
 
 use crate::libcrypto::{self, Opaque};
 use crate::{ec, rand, rsa};
@@ -76,6 +76,9 @@ pub fn register(inside: *const c_void, groups: &str) -> bool {
 
 impl Registry {
     /// Whether an engine of our name is in the list, configured as one.
+    ///
+    /// # Safety
+    /// The functions of `self` are those of a loaded libcrypto.
     unsafe fn is_there(&self) -> bool {
         let mut found = false;
         // SAFETY: each step takes the reference of the engine it came from.
@@ -90,7 +93,10 @@ impl Registry {
         found
     }
 
-    /// Those of `methods` that another engine serves by default: who configured it meant it.
+    /// The `methods` that another engine serves by default: whoever configured it meant it.
+    ///
+    /// # Safety
+    /// The functions of `self` are those of a loaded libcrypto.
     unsafe fn taken(&self, methods: c_uint) -> c_uint {
         let defaults =
             [(RSA, self.default_rsa), (EC, self.default_ec), (DH, self.default_dh), (RAND, self.default_rand)];
@@ -113,6 +119,9 @@ impl Registry {
     }
 
     /// Has `methods` serve. (Of DH there is none: OpenSSL's own serves.) Where a table cannot be written to, OpenSSL serves.
+    ///
+    /// # Safety
+    /// `functions`, and those of `self`, are those of one loaded libcrypto.
     unsafe fn install(&self, functions: &'static libcrypto::Functions, methods: c_uint) {
         // SAFETY: libcrypto's functions; the table of random bytes is a static of ours.
         unsafe {

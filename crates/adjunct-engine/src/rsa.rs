@@ -42,6 +42,9 @@ fn original() -> &'static Original {
 static TABLES: Tables = Tables::new();
 
 /// Notes what OpenSSL's own functions are, once, before any of ours is set.
+///
+/// # Safety
+/// `f` are the functions of a loaded libcrypto.
 unsafe fn lay_over(f: &Functions) -> Option<()> {
     if ORIGINAL.get().is_some() {
         return Some(());
@@ -63,6 +66,9 @@ unsafe fn lay_over(f: &Functions) -> Option<()> {
 }
 
 /// Sets our four operations in a table.
+///
+/// # Safety
+/// `table` is an `RSA_METHOD` of the libcrypto of `f` that may be written to.
 unsafe fn fill(f: &Functions, table: Opaque) -> bool {
     // SAFETY: a table that may be written to.
     unsafe {
@@ -117,7 +123,10 @@ struct Ready {
 
 type Slot = Mutex<Option<Ready>>;
 
-/// A duplicate of a key makes ready its own.
+/// Leaves the slot of a duplicated key empty: the duplicate prepares its own.
+///
+/// # Safety
+/// `slot` leads to the pointer that libcrypto duplicates.
 unsafe extern "C" fn leave(_: Opaque, _: Opaque, slot: *mut Opaque, _: c_int, _: c_long, _: Opaque) -> c_int {
     // SAFETY: the place of the duplicate's pointer, which CRYPTO_dup_ex_data has on its stack.
     unsafe { *slot = null_mut() };
@@ -125,6 +134,9 @@ unsafe extern "C" fn leave(_: Opaque, _: Opaque, slot: *mut Opaque, _: c_int, _:
 }
 
 /// Frees what was kept with a key.
+///
+/// # Safety
+/// `slot` is null or a pointer that [`slot()`] has put there, which is not used any more.
 unsafe extern "C" fn forget(_: Opaque, slot: Opaque, _: Opaque, _: c_int, _: c_long, _: Opaque) {
     if !slot.is_null() {
         guard((), || {
@@ -134,7 +146,10 @@ unsafe extern "C" fn forget(_: Opaque, slot: Opaque, _: Opaque, _: c_int, _: c_l
     }
 }
 
-/// Where an RSA object keeps its key; `None` where it cannot.
+/// The place where an RSA object keeps its key; `None` where it cannot.
+///
+/// # Safety
+/// `rsa` is a live RSA object of the libcrypto whose functions are known here, which outlives the result.
 unsafe fn slot<'a>(rsa: Opaque) -> Option<&'a Slot> {
     let (f, index) = (functions(), original().index);
     if index < 0 {
@@ -162,6 +177,9 @@ unsafe fn slot<'a>(rsa: Opaque) -> Option<&'a Slot> {
 }
 
 /// The numbers of a key, one after the other, each with its length in front: n, e, d, p, q, dp, dq, qinv; absent ones empty.
+///
+/// # Safety
+/// `rsa` is a live RSA object of the libcrypto whose functions are known here.
 unsafe fn numbers(rsa: Opaque) -> Option<Zeroizing<Vec<u8>>> {
     let f = functions();
     let mut bn = [null_mut(); 8];
@@ -210,6 +228,9 @@ fn build(mut numbers: &[u8]) -> Option<Key> {
 }
 
 /// The core's key of an RSA object, made at the first use and again when its numbers have changed.
+///
+/// # Safety
+/// `rsa` is a live RSA object of the libcrypto whose functions are known here.
 unsafe fn key(rsa: Opaque) -> Option<Shared<Key>> {
     // SAFETY: a live RSA object.
     let (numbers, slot) = unsafe { (numbers(rsa)?, slot(rsa)) };
@@ -236,6 +257,9 @@ fn checked(f: &Functions, length: c_int) -> c_int {
 
 /// Whether a key has no modulus, or, where `exponent` says that one is needed, no public exponent: OpenSSL's own functions
 /// read either without looking.
+///
+/// # Safety
+/// `rsa` is a live RSA object of the libcrypto of `f`.
 unsafe fn lacks(f: &Functions, rsa: Opaque, exponent: bool) -> bool {
     let (mut n, mut e) = (null_mut(), null_mut());
     // SAFETY: a live RSA object, and places for what it holds.
@@ -244,6 +268,9 @@ unsafe fn lacks(f: &Functions, rsa: Opaque, exponent: bool) -> bool {
 }
 
 /// The caller's input.
+///
+/// # Safety
+/// `from` has `length` readable bytes while the result is used, if `length` is above 0.
 unsafe fn input<'a>(from: *const u8, length: c_int) -> Option<&'a [u8]> {
     match usize::try_from(length).ok()? {
         0 => Some(&[]),
@@ -252,7 +279,10 @@ unsafe fn input<'a>(from: *const u8, length: c_int) -> Option<&'a [u8]> {
     }
 }
 
-/// Input as long as the modulus.
+/// The caller's input, if it is as long as the modulus.
+///
+/// # Safety
+/// `from` has `length` readable bytes while the result is used, if `length` is above 0.
 unsafe fn block<'a>(key: &Key, from: *const u8, length: c_int) -> Option<&'a [u8]> {
     // SAFETY: the caller's buffer.
     unsafe { input(from, length) }.filter(|input| input.len() == key.size())
@@ -268,8 +298,11 @@ unsafe fn put(result: &[u8], to: *mut u8) -> c_int {
     result.len() as c_int
 }
 
-/// The one shape of the four operations: ours, which counts to the user of now, or `None` for OpenSSL's, which also raises the
-/// errors. `public`: it needs the public exponent.
+/// Does one of RSA_METHOD's four operations: ours, which counts for the effective user, or with `None` OpenSSL's, which also raises the errors.
+/// `public`: it needs the public exponent.
+///
+/// # Safety
+/// The arguments are those that OpenSSL gave to the operation: a live `rsa`, `length` readable bytes at `from`, and room for the modulus at `to`.
 unsafe fn either(
     (length, from, to, rsa, padding): (c_int, *const u8, *mut u8, Opaque, c_int),
     (theirs, public): (RsaOperation, bool),

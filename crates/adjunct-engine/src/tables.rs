@@ -22,12 +22,12 @@ use std::sync::atomic::{AtomicPtr, Ordering};
 pub struct Tables([AtomicPtr<c_void>; 2]);
 
 impl Tables {
-    /// None yet.
+    /// Makes an empty list.
     pub const fn new() -> Tables {
         Tables([const { AtomicPtr::new(null_mut()) }; 2])
     }
 
-    /// Adds one.
+    /// Adds a table.
     pub fn add(&self, table: *const c_void) {
         for place in &self.0 {
             let (new, order) = (table.cast_mut(), Ordering::AcqRel);
@@ -39,7 +39,7 @@ impl Tables {
         }
     }
 
-    /// Whether it is one of them.
+    /// Whether `table` is one of them.
     pub fn has(&self, table: *const c_void) -> bool {
         self.0.iter().any(|place| place.load(Ordering::Acquire).cast_const() == table)
     }

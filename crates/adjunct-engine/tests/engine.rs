@@ -141,7 +141,7 @@ fn keys_that_lack_parts_give_errors() {
     runs(lacking(), "keys", "");
 }
 
-/// An allocation that fails makes an operation fail, or OpenSSL's own do it; no process ends.
+/// An allocation that fails makes an operation fail, or OpenSSL's own function do it; no process ends.
 #[test]
 fn without_memory_there_is_an_error() {
     runs(lacking(), "memory", "");

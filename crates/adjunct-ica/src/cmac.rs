@@ -7,7 +7,7 @@ use adjunct::ops::mac::{BlockCipher, CmacOnce};
 use adjunct::wipe;
 use subtle::ConstantTimeEq;
 
-/// One that may run.
+/// Makes a CMAC, if the mode of the program allows it.
 #[inline]
 fn allowed(cipher: BlockCipher) -> Result<CmacOnce, Errno> {
     let once = CmacOnce::new(cipher);
@@ -29,9 +29,9 @@ pub fn intermediate(cipher: BlockCipher, key: &[u8], message: &[u8], chain: &mut
 /// What to do with a MAC.
 #[derive(Debug)]
 pub enum Mac<'a> {
-    /// Write its first bytes.
+    /// Write the first bytes of the MAC.
     Make(&'a mut [u8]),
-    /// Compare its first bytes.
+    /// Compare the first bytes of the MAC.
     Verify(&'a [u8]),
 }
 

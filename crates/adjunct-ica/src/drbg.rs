@@ -57,7 +57,7 @@ pub struct Drbg {
 }
 
 impl Drbg {
-    /// A new one, seeded.
+    /// Makes a seeded generator.
     ///
     /// # Errors
     /// [`Refused`]: too long a personalization string, a strength not served, known answers that do not come out.
@@ -77,7 +77,7 @@ impl Drbg {
         self.state.hold(|state, _| body(state))
     }
 
-    /// Seeds it again.
+    /// Seeds the generator again.
     ///
     /// # Errors
     /// [`Refused`]: too long an additional input, prediction resistance that was not asked for at first.

@@ -1,6 +1,6 @@
 //! X25519, X448 (RFC 7748), Ed25519 and Ed448 (RFC 8032): keys, shared secrets and signatures.
 //!
-//! A key is what the program has set of it. Its contexts may be used by several threads at once while none sets or makes a key.
+//! A key has the halves that the program has set. Several threads may use its context at once while none sets or makes a key.
 
 use crate::error::Errno;
 use crate::libcrypto;
@@ -37,7 +37,7 @@ pub trait Agreement<const N: usize>: Curve<N> {
 pub trait Signatures<const N: usize, const S: usize>: Curve<N> {
     /// What a signature counts as.
     const SIGN: Function;
-    /// What its verification counts as.
+    /// Function that verifications count as.
     const VERIFY: Function;
 
     /// Whether hardware signs a message of so many bytes.
@@ -47,7 +47,7 @@ pub trait Signatures<const N: usize, const S: usize>: Curve<N> {
 
     /// Signs; `public` is the public key of `private`.
     fn sign(private: &Private<N>, public: &[u8; N], message: &[u8]) -> Option<[u8; S]>;
-    /// Whether it is a signature of the message.
+    /// Whether `signature` is `public`'s of the message.
     fn verify(public: &[u8; N], message: &[u8], signature: &[u8; S]) -> bool;
 }
 
@@ -215,7 +215,7 @@ impl<C, const N: usize> std::fmt::Debug for Key<C, N> {
 }
 
 impl<C: Curve<N>, const N: usize> Key<C, N> {
-    /// An empty one.
+    /// Makes an empty key.
     ///
     /// # Errors
     /// [`Errno::NO_DEVICE`] where nothing serves this curve: that is how programs ask.
@@ -224,7 +224,7 @@ impl<C: Curve<N>, const N: usize> Key<C, N> {
         Ok(Key { private: None, public: None, own: Once::new(), curve: PhantomData })
     }
 
-    /// Sets the halves that are given.
+    /// Sets the halves of the key that are given.
     ///
     /// # Errors
     /// [`Errno::INVALID`] for none.
@@ -252,7 +252,7 @@ impl<C: Curve<N>, const N: usize> Key<C, N> {
         self.private.as_ref().ok_or(Errno::INVALID)
     }
 
-    /// The public half: that which was set, or else that of the private one.
+    /// The public half: the one that was set, or else that of the private half.
     ///
     /// # Errors
     /// [`Errno::INVALID`] where there is neither; [`Errno::NO_DEVICE`] where nothing computes it.
@@ -273,7 +273,7 @@ impl<C: Curve<N>, const N: usize> Key<C, N> {
         Ok(public)
     }
 
-    /// Makes a new one.
+    /// Generates a new key.
     ///
     /// # Errors
     /// [`Errno::NO_DEVICE`] where nothing serves it; the key is as it was.

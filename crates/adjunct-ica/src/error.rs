@@ -11,7 +11,7 @@ impl Errno {
     pub const INVALID: Errno = Errno(libc::EINVAL);
     /// The size, curve or mode is not served.
     pub const PERMISSION: Errno = Errno(libc::EPERM);
-    /// No hardware has it and fallbacks are off.
+    /// No hardware serves the function, and fallbacks are off.
     pub const NO_DEVICE: Errno = Errno(libc::ENODEV);
     /// The operation failed.
     pub const IO: Errno = Errno(libc::EIO);

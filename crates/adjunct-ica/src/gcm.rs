@@ -30,9 +30,9 @@ pub fn text_length(length: u64) -> Result<(), Errno> {
 /// What to do with a tag.
 #[derive(Debug)]
 pub enum Tag<'a> {
-    /// Encrypt, and give it out.
+    /// Encrypt, and give the tag out.
     Make(&'a mut Block),
-    /// Decrypt, and compare its first bytes.
+    /// Decrypt, and compare the first bytes of the tag.
     Verify(&'a [u8]),
 }
 

@@ -11,7 +11,7 @@ pub enum Part {
     Only,
     /// The first of several parts.
     First,
-    /// One between.
+    /// A part between the first and the last.
     Middle,
     /// The last.
     Final,
@@ -79,7 +79,7 @@ pub fn hash(
     absorb(method, part, data, context)?.end(context, out)
 }
 
-/// A part that has been taken in. What comes of it may be written where its data was.
+/// Proof that a part has been taken in: its result may be written where its data was.
 #[derive(Debug)]
 pub struct Absorbed {
     digest: Digest,

@@ -1,11 +1,11 @@
-//! Keys that are dear to prepare, kept for the next call: the interface passes a key's bare numbers every time.
+//! Prepared keys, kept for the next call because preparing one takes long: the interface passes a key's bare numbers every time.
 //!
-//! A key is found again by SHA-256 of its numbers behind a random prefix, compared in constant time: what is kept to compare
-//! says nothing about a key. At most [`Kept::MOST`] keys; one that has to make room is wiped when its last user is done.
+//! A key is found again by SHA-256 of its numbers behind a random prefix, compared in constant time: the hash that is kept says nothing about a key.
+//! At most [`Kept::MOST`] keys are kept; a key that has to make room is wiped when its last user is done.
 //!
-//! Nobody waits long: who does not get the lock prepares a key of his own, and who wants all wiped leaves a note, which the one
-//! inside reads when he leaves. A child of a fork starts with nothing: it wipes what it inherits, but for what another thread was
-//! changing, which is not looked at, and a key that another thread was using.
+//! No thread waits long: one that does not get the lock prepares a key of its own, and one that wants all keys wiped leaves a note, which the thread
+//! inside reads when it leaves. A child of a fork starts without keys: it wipes what it inherits, but for an entry that another thread was changing,
+//! which it does not look at, and a key that another thread was using.
 
 use crate::error::Errno;
 use adjunct::lock::{Lock, Taken};
@@ -31,13 +31,13 @@ pub struct Kept<T> {
 struct State<T> {
     /// The process's; 0 at first.
     generation: u32,
-    /// Of the wishes, how many are fulfilled.
+    /// How many of the requests to wipe are fulfilled.
     wiped: u32,
     prefix: [u8; 32],
     keys: Keys<T>,
 }
 
-/// The one used last stands last.
+/// Kept keys, the least recently used first.
 type Keys<T> = Vec<(Tag, Shared<T>)>;
 
 impl<T> Kept<T> {
@@ -46,7 +46,7 @@ impl<T> Kept<T> {
     /// How often the lock is tried for, which is held for less than a microsecond.
     const TRIES: usize = 64;
 
-    /// Without any.
+    /// Makes an empty set.
     pub const fn new() -> Kept<T> {
         let state = State { generation: 0, wiped: 0, prefix: [0; 32], keys: Vec::new() };
         Kept { state: Lock::new(state), wishes: AtomicU32::new(0) }
@@ -96,7 +96,7 @@ impl<T> Kept<T> {
         std::mem::take(&mut state.keys)
     }
 
-    /// The key of these numbers, made if it is not there.
+    /// Finds the key of these numbers, or makes it.
     ///
     /// # Errors
     /// Those of `make`; [`Errno::NO_MEMORY`].
@@ -136,7 +136,7 @@ impl<T> Kept<T> {
         Ok(key)
     }
 
-    /// Wipes them all: at once, or where somebody is inside, when he leaves.
+    /// Wipes all keys: at once, or where another thread is inside, when that leaves.
     pub fn clear(&self) {
         self.wishes.fetch_add(1, SeqCst);
         self.hold(|_| ());
@@ -208,7 +208,7 @@ mod tests {
         }
     }
 
-    /// Has these keys prepared; the number of them that were not there.
+    /// Has these keys prepared; gives the number of them that were not there.
     fn prepare<'a>(kept: &Kept<Counting<'a>>, wiped: &'a AtomicU32, numbers: std::ops::Range<u8>) -> usize {
         let mut made = 0;
         for number in numbers {
@@ -267,7 +267,7 @@ mod tests {
         assert_eq!((wiped.load(SeqCst), prepare(&kept, &wiped, 0..1)), (1, 1));
     }
 
-    /// As in a child: the state is of another process.
+    /// Puts the state into that of a child of fork: it belongs to another process.
     fn inherited<T>(kept: &Kept<T>, inside: bool) {
         kept.hold(|state| state.generation += 1);
         kept.state.pretend(if inside { generation() + 1 } else { 0 });

@@ -1,6 +1,6 @@
 //! The function list: libica's numbers of the functions it counts, each with what serves it on this machine.
 //!
-//! Only the numbers and their order stand here; what serves a function is [`route::served`]'s answer, of the core's catalogue.
+//! This file has only the numbers and their order; [`route::served`] says, by the core's catalogue, what serves a function.
 
 use crate::serve;
 use adjunct::catalogue::Function;
@@ -25,7 +25,7 @@ const RSA: (u32, u32) = (0xf, 0xc);
 pub struct Element {
     /// The function's number.
     pub number: u32,
-    /// What serves it.
+    /// Flags that say what serves the function.
     pub flags: u32,
     /// Key lengths and curves; 0 where nothing serves it.
     pub property: u32,

@@ -6,13 +6,13 @@ use std::sync::OnceLock;
 #[repr(C)]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Machine {
-    /// Who made it.
+    /// Manufacturer of the processor.
     pub vendor: [u8; 16],
     /// Its type.
     pub machine: [u8; 16],
 }
 
-/// This machine's; `None` where nothing says. Found out while the library is loaded: later there may be no file to read.
+/// The processor of this machine; `None` where nothing tells it. Found out while the library is loaded: later there may be no file to read.
 pub fn machine() -> Option<Machine> {
     static FOUND: OnceLock<Option<Machine>> = OnceLock::new();
     *FOUND.get_or_init(find)

@@ -1,4 +1,4 @@
-//! What serves an operation, by the modes the program has chosen, and where it counts.
+//! Decides what serves an operation, by the modes that the program has chosen, and in which row it counts.
 
 use crate::error::Errno;
 use adjunct::catalogue::Function;
@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 /// `ica_set_fallback_mode`: whether software serves what hardware does not.
 static FALLBACKS: AtomicBool = AtomicBool::new(true);
-/// Whether it does for elliptic curves: not where the variable ICAPATH is 1.
+/// Whether software serves elliptic curves: not where the variable ICAPATH is 1.
 static CURVE_FALLBACKS: AtomicBool = AtomicBool::new(true);
 
 /// Sets whether software serves what hardware does not.

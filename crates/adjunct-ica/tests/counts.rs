@@ -13,14 +13,14 @@ use std::collections::BTreeSet;
 use std::io::{BufRead, BufReader, Write};
 use std::process::Stdio;
 
-/// Which instructions the program is left with.
+/// The instructions that the program is left with.
 #[derive(Clone, Copy, PartialEq)]
 enum Machine {
     /// All.
     Whole,
-    /// None that is dedicated.
+    /// No dedicated instructions.
     Plain,
-    /// Those of the batches (libica-cex).
+    /// Dedicated instructions in batches alone (libica-cex).
     Batches,
 }
 
@@ -52,7 +52,7 @@ fn counted(before: &Snapshot, after: &Snapshot) -> Vec<(Counter, u64)> {
     found
 }
 
-/// What one call of `symbol|row|bits|direction` must count.
+/// What a call of `symbol|row|bits|direction` must count.
 fn expected(row: &str, bits: usize, direction: &str, machine: Machine) -> Vec<(Counter, u64)> {
     if row.is_empty() {
         return Vec::new();

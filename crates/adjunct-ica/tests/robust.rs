@@ -7,7 +7,7 @@ mod common;
 use common::{PLAIN, here, is_good, libraries, natively, program, program_of, run};
 use std::process::Command;
 
-/// Of processes, signals and filters an emulator has a rough idea only.
+/// Whether the tests run on a kernel; an emulator has only an approximation of processes, signals and filters.
 fn on_a_kernel() -> bool {
     natively("the processor is emulated, and with it the kernel's view of the process")
 }
@@ -37,7 +37,7 @@ fn buffers_may_overlap() {
     is_good_without_instructions("robust/overlap");
 }
 
-/// Lengths that no message has; with ADJUNCT_LONG=1 also messages of more than 4 GB, which take minutes.
+/// Lengths that no message has are refused; with ADJUNCT_LONG=1 messages of more than 4 GB, which take minutes, are right.
 #[test]
 fn lengths_of_more_than_32_bits_are_what_they_say() {
     let all = std::env::var_os("ADJUNCT_LONG").is_some();
@@ -80,7 +80,7 @@ fn sanitizers_find_nothing_in_the_programs() {
     }
 }
 
-/// Not under AddressSanitizer, which has an allocator of its own.
+/// Memory that runs out gives an error. Not under AddressSanitizer, which has an allocator of its own.
 #[test]
 fn memory_that_runs_out_is_an_error() {
     if !on_a_kernel() {

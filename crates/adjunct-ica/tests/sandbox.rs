@@ -1,5 +1,5 @@
-//! Sandboxes that kill: a filter made of what a program does beside its calls of libica ends it for none of them.
-//! `sandbox/program.c` does all the rest with and without them.
+//! Sandboxes that kill: a filter that allows only the system calls a program makes without libica kills it for no call of libica. `sandbox/program.c`
+//! runs with those calls and without them.
 #![cfg(target_os = "linux")]
 
 mod common;

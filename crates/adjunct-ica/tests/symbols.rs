@@ -41,7 +41,7 @@ fn symbols(library: &str) -> Vec<Symbol> {
         .collect()
 }
 
-/// The list that is committed: names with versions, and their kind.
+/// The symbols of the committed list: names with versions, and their kind.
 fn expected() -> BTreeSet<String> {
     let lines = include_str!("../symbols.txt").lines().filter(|line| !line.starts_with('#'));
     lines.map(str::to_owned).collect()

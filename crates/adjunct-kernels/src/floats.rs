@@ -8,7 +8,7 @@ pub fn in_default_mode<T>(body: impl FnOnce() -> T) -> T {
     apart(body)
 }
 
-/// Not inlined: what computes is not moved out of the mode.
+/// Calls `body` and is not inlined, so that the compiler moves no computation out of the mode.
 #[inline(never)]
 fn apart<T>(body: impl FnOnce() -> T) -> T {
     body()

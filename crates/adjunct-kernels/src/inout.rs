@@ -51,13 +51,13 @@ impl<'a> InOut<'a> {
         self.len == 0
     }
 
-    /// Where the input lies: valid for reads of [`InOut::len`] bytes.
+    /// Address of the input: valid for reads of [`InOut::len`] bytes.
     #[inline]
     pub const fn input(&self) -> *const u8 {
         self.input
     }
 
-    /// Where the output lies: valid for writes of [`InOut::len`] bytes.
+    /// Address of the output: valid for writes of [`InOut::len`] bytes.
     #[inline]
     pub const fn output(&self) -> *mut u8 {
         self.output
@@ -77,21 +77,21 @@ impl<'a> InOut<'a> {
         }
     }
 
-    /// At most `at` bytes, and the rest.
+    /// Splits into the first `at` bytes, or fewer, and the remainder.
     #[inline]
     pub fn split_head(self, at: usize) -> (InOut<'a>, InOut<'a>) {
         let at = at.min(self.len);
         self.split_at(at)
     }
 
-    /// As many whole blocks of `block` bytes as there are, and the rest.
+    /// Splits into the whole blocks of `block` bytes and the remainder.
     #[inline]
     pub fn split_whole(self, block: usize) -> (InOut<'a>, InOut<'a>) {
         let whole = self.len - self.len % block;
         self.split_at(whole)
     }
 
-    /// These buffers once more, for a shorter time.
+    /// The same buffers for a shorter time.
     #[inline]
     pub fn reborrow(&mut self) -> InOut<'_> {
         InOut { life: PhantomData, ..*self }

@@ -43,7 +43,7 @@ pub fn invert(a: &[u8], m: &[u8], out: &mut [u8]) -> bool {
     if limbs <= USUAL { of::<USUAL>(a, m, limbs, out) } else { of::<MOST>(a, m, limbs, out) }
 }
 
-/// As [`invert`], of numbers that have been checked and whose leading zeros are cut off, in `limbs` limbs, which are at most `N`.
+/// Inverts `a` modulo `m` in `limbs` limbs, at most `N`: numbers that [`invert`] has checked, without leading zeros.
 #[inline(never)]
 fn of<const N: usize>(a: &[u8], m: &[u8], limbs: usize, out: &mut [u8]) -> bool {
     let mut numbers = [[0; N]; 5];
@@ -206,7 +206,7 @@ fn inverse_of_word(m: u64) -> u64 {
     inverse
 }
 
-/// Without the zeros in front.
+/// A big-endian number without the zeros in front.
 fn trim(number: &[u8]) -> &[u8] {
     &number[number.iter().take_while(|&&byte| byte == 0).count()..]
 }

@@ -1,4 +1,4 @@
-//! Arithmetic that no library has: pure functions over slices and lanes, no allocation, no I/O, no policy.
+//! Arithmetic that AWS-LC lacks or has slower: pure functions over slices and lanes, without allocation, I/O or policy.
 
 #[cfg(target_arch = "x86_64")]
 pub mod aes;

@@ -5,12 +5,13 @@ use std::arch::asm;
 /// Rounds to nearest, masks every exception, leaves denormal values as they are: what a process begins with.
 static DEFAULT: u32 = 0x1F80;
 
-/// While it lives, MXCSR is as when a process begins; afterwards it is as it was, with no exception's flag more.
+/// A scope in which MXCSR is as when a process begins. Dropping it restores MXCSR, with no exception flag added.
 #[derive(Debug)]
 pub struct Mode(u32);
 
 impl Mode {
-    /// Sets it. Nothing that computes with doubles may be moved across this or the end: that is to be behind a call that is not inlined.
+    /// Sets the mode. The compiler must not move anything that computes with doubles across this call or the end of the scope: put it into a function
+    /// that is not inlined.
     #[inline]
     pub fn set_default() -> Mode {
         let mut before = 0u32;

@@ -1,4 +1,4 @@
-//! What may be printed of a type that holds secrets: its name.
+//! `Debug` of types that hold secrets: it prints the type's name alone.
 
 /// Gives types a [`Debug`](std::fmt::Debug) that shows nothing of what they hold: `KeyBlock { .. }`.
 ///

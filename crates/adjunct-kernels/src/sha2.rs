@@ -3,9 +3,9 @@
 //!
 //! A round is 24 instructions and 5 steps of dependence.
 
-/// One round. The working variables are not moved but change their names: what was h is the new a, what was d the new e.
-/// `$bc` carries b ^ c and leaves with a ^ b, the next round's. `$size` names registers of the words' size in assembly; the numbers are
-/// those of the rotations in Sigma 1 and Sigma 0.
+/// A round. The working variables are not moved but change their names: what was h is the new a, what was d the new e. `$bc` carries b ^ c and leaves
+/// with a ^ b, the next round's. `$size` names registers of the words' size in assembly; the numbers are those of the rotations in Sigma 1 and Sigma
+/// 0.
 macro_rules! round {
     ($word_type:ty, $size:literal, [$e1:literal $e2:literal $e3:literal], [$a1:literal $a2:literal $a3:literal],
         $word:expr, $offset:expr, $a:ident $b:ident $d:ident $e:ident $f:ident $g:ident $h:ident $bc:ident) => {{
@@ -58,12 +58,12 @@ macro_rules! round {
     }};
 }
 
-/// One round of SHA-512.
+/// A round of SHA-512.
 macro_rules! round_64 {
     ($($round:tt)*) => { crate::sha2::round!(u64, "", [14 18 41], [28 34 39], $($round)*) };
 }
 
-/// One round of SHA-256.
+/// A round of SHA-256.
 macro_rules! round_32 {
     ($($round:tt)*) => { crate::sha2::round!(u32, ":e", [6 11 25], [2 13 22], $($round)*) };
 }

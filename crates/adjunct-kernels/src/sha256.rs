@@ -135,7 +135,7 @@ fn take(state: &mut [u32; 8], mut blocks: &[[u8; BLOCK]], end: Option<&End>) {
     }
 }
 
-/// In a shuffle's pattern: a zero.
+/// Byte of a shuffle's pattern that gives a zero.
 const ZERO: u8 = 0x80;
 
 /// A shuffle's pattern, for both halves.

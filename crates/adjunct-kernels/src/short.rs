@@ -1,7 +1,7 @@
 //! Bytes that do not fill a block, by whole registers: what has been written byte by byte cannot be read at once, and a short message
 //! waits for that longer than for anything else.
 
-/// At most 16 bytes as a number, the first byte its lowest.
+/// Reads at most 16 bytes as a little-endian number.
 ///
 /// # Panics
 /// If there are more.
@@ -59,7 +59,7 @@ pub fn padded(message: &[u8], block: &mut [u8; 64]) {
     }
 }
 
-/// At once, where two writes of half a block would be what the compiler makes of it.
+/// Writes 16 bytes by one instruction; the compiler would make two writes of half a block.
 #[inline(always)]
 fn write(place: &mut [u8; 16], value: u128) {
     #[cfg(target_arch = "x86_64")]

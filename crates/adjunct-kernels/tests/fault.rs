@@ -85,7 +85,7 @@ fn curve<C: Curve<N>, const N: usize>() {
     });
 }
 
-/// As [`strike`], of one signature whose work the lanes share: what is wrong in one of them does not leave.
+/// A fault in one lane of a signature whose work the lanes share gives no signature.
 fn shared<C: Curve<N>, const N: usize>() {
     if !is_x86_feature_detected!("avx512ifma") {
         println!("SKIPPED: this CPU has no AVX-512 IFMA");

@@ -80,7 +80,7 @@ fn reference(key: &[u8; 32], message: &[u8]) -> [u8; 16] {
 /// A way to take in a part of the message.
 type Update = fn(&mut Poly1305, &[u8]);
 
-/// Those this CPU has, and one that goes from one to the other.
+/// The ways that this CPU has, and one that switches between them.
 fn ways() -> Vec<(&'static str, Update)> {
     let mut ways: Vec<(&str, Update)> = vec![("in words", |poly, data| poly.update(data))];
     let ifma = is_x86_feature_detected!("avx512f") && is_x86_feature_detected!("avx512ifma");

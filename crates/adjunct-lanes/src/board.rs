@@ -1,5 +1,5 @@
-//! Where threads meet: the gates, with a slot for each thread's job. All of it lies in one mapping that a fork's child finds zeroed,
-//! which is an empty board.
+//! The board on which threads meet: the gates, with a slot for each thread's job. It lies in one mapping, which a child of fork finds zeroed, and
+//! zeros are an empty board.
 
 use super::function;
 use super::gate::{Arrival, Leave, SLOTS, Slots, State, Word};
@@ -19,30 +19,30 @@ use std::time::Duration;
 
 /// Gates of a function: a thread takes the first that has a free slot, from [`first_gate`] on.
 const GATES: usize = 4;
-/// CPUs that are told apart; of more, some are taken for the same.
+/// Number of CPUs that are told apart; where there are more, some are taken for the same.
 const CPUS: usize = 127;
 
 /// See the module's words.
 #[repr(C, align(4096))]
 pub(super) struct Board {
-    /// Threads that lead, at whatever gate; and on which CPU they began to.
+    /// Threads that lead, at any gate; and (`leading_on`) the CPUs on which they began to.
     leading: AtomicU32,
     leading_on: [AtomicU8; CPUS],
     pub(super) present: Entries,
     gates: [[Gate; GATES]; Queue::ALL.len()],
 }
 
-/// Where threads that ask for the same function meet.
+/// The meeting place of threads that ask for the same function.
 #[repr(C, align(128))]
 pub(super) struct Gate {
     word: AtomicU64,
-    /// Where to begin with others' jobs.
+    /// Slot from which a leader begins to take others' jobs.
     turn: AtomicU32,
     /// Slots that have an owner.
     owned: AtomicU64,
     /// Counts wakes: who slept is woken by a change.
     wakes: AtomicU32,
-    /// Where the owners of slots are to be found, as far as one can tell.
+    /// The CPUs of the owners of slots, as far as one can tell.
     places: Places,
     slots: [Slot; SLOTS],
 }
@@ -51,9 +51,9 @@ pub(super) struct Gate {
 #[repr(C, align(128))]
 struct Slot {
     state: AtomicU8,
-    /// What became of it: a [`Result`] without its job.
+    /// What became of the job: a [`Result`] without its job.
     result: AtomicU8,
-    /// When it was done, in microseconds of [`clock::monotonic`].
+    /// Time at which the job was done, in microseconds of [`clock::monotonic`].
     done_at: AtomicU32,
     job: UnsafeCell<Room>,
 }
@@ -68,7 +68,7 @@ impl Room {
     }
 }
 
-/// Of the owner of each slot: the CPU on which it began to wait, and whether it was woken from there and has not run since.
+/// For the owner of each slot: the CPU on which it began to wait, and whether it was woken from there and has not run since.
 ///
 /// The system wakes a thread on the CPU where it slept, or on that of the thread that wakes it: where these are the same, it is known which
 /// one it waits for. Nothing but the size of batches depends on it.
@@ -125,7 +125,7 @@ pub(super) enum Result {
     Alone,
     /// A lane went wrong.
     Wrong,
-    /// Not done: its leader had no memory, or this is a forked child.
+    /// The job was not done: its leader had no memory, or this is a forked child.
     Not,
 }
 
@@ -147,7 +147,7 @@ impl Result {
         Result::ALL.get(usize::from(number)).copied().unwrap_or(Result::Not)
     }
 
-    /// What did it; `None` where it is to be done again.
+    /// What did the job; `None` where it is to be done again.
     pub(super) fn outcome(self) -> Option<Outcome> {
         match self {
             Result::InLanes => Some(Outcome::Lanes),
@@ -167,8 +167,8 @@ fn each(mut slots: Slots) -> impl Iterator<Item = usize> {
     })
 }
 
-/// Where a thread begins to look for a free slot. Threads enough to fill two batches for each CPU meet by CPUs: a leader then wakes those that
-/// slept on its own, which costs less than to wake others. Fewer all meet at one gate, and fill batches.
+/// The gate at which a thread first looks for a free slot. Threads enough to fill two batches for each CPU meet by CPUs: a leader then wakes those
+/// that slept on its own, which costs less than to wake others. Fewer all meet at one gate, and fill batches.
 fn first_gate(work: &Work, engine: &Engine) -> usize {
     let many = work.function().inside() >= 2 * work.width() * engine.cpus;
     if many { memory::cpu() % engine.cpus.min(GATES) } else { 0 }
@@ -185,7 +185,7 @@ fn wake_bit(slot: usize) -> u32 {
 }
 
 impl Board {
-    /// An empty one for this process; `None` where the system cannot empty it in children.
+    /// Maps an empty board for this process; `None` where the system cannot empty it in children.
     pub(super) fn map() -> Option<&'static Board> {
         let place = adjunct_base::fork::memory_wiped_in_children(size_of::<Board>())?;
         // SAFETY: memory of that length, aligned to a page and never unmapped; zeros are a board, of atomic words and bytes that only hold
@@ -278,11 +278,11 @@ impl Gate {
 /// What became of a thread that came to a gate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Ended {
-    /// Its job is done, and it is awake.
+    /// The job is done, and the thread is awake.
     Done,
-    /// It is the thread of a forked child.
+    /// The wait ended because this is the thread of a forked child.
     Forked,
-    /// It has waited for too long, and given its job up to a leader.
+    /// The thread has waited for too long, and given its job up to a leader.
     GivenUp,
 }
 
@@ -301,8 +301,8 @@ impl Caller<'_> {
         (self.board.leading.load(Relaxed) as usize) < self.engine.cpus
     }
 
-    /// Whose owners are better called to lead than that the calling thread does, on this CPU: it has other threads to run, and they
-    /// wait on one that nobody leads on.
+    /// Slots whose owners should be called to lead in place of the calling thread: this CPU has other threads to run, and they wait on one that
+    /// nobody leads on.
     fn elsewhere(&self, cpu: usize) -> Slots {
         let leads_on = |cpu: usize| self.board.leading_on[cpu % CPUS].load(Relaxed) > 0;
         let led = leads_on(cpu);
@@ -451,7 +451,7 @@ impl Caller<'_> {
         }
     }
 
-    /// This thread, which is awake, is so no more.
+    /// Notes that this thread is no longer awake at the gate.
     fn leave(&self) {
         let gate = self.gate;
         while let Some(Leave::Calls(slot)) = gate.change(|word| Some(word.leave(self.idle(), gate.turn()))) {

@@ -15,8 +15,8 @@ use adjunct_kernels::curve25519 as kernel;
 use adjunct_kernels::opaque_debug;
 use zeroize::Zeroizing;
 
-/// The longest message that is signed in lanes, in bytes: longer ones would have their batch wait for one lane's hash.
-/// TLS signs up to 146 bytes, SSH a hash or a few hundred.
+/// The longest message that is signed in lanes, in bytes: a longer one would have its batch wait for one lane's hash. TLS signs up to 146 bytes, SSH
+/// a hash or a few hundred.
 pub const MESSAGE: usize = 512;
 
 /// The shared secret of a private key and a peer's public key; `None` where it is all zeros (a peer of small order).
@@ -270,7 +270,7 @@ mod tests {
         bytes
     }
 
-    /// Both paths of a kind, for every number of jobs.
+    /// Checks that a kind's lanes and its single operation agree, for every number of jobs.
     fn both<K: Kind>(job: impl Fn(usize) -> K::Job, same: impl Fn(&K::Job, &K::Job) -> bool) {
         if !crate::tests::here() {
             return;

@@ -7,9 +7,8 @@
 //! * in batches of `k`, each of those that `k` threads can keep busy does one in a `k`th of the measured time of a batch, and the
 //!   time of handing it over: the CPU time of a thread's operation without that of the batch it may have led.
 //!
-//! The faster is done. When sharing begins, batches are given time to fill, for threads come to the gate one time slice after the
-//! other. After that `k` is what leaders found. Where that turns out to be slower than alone, sharing is tried again after more and
-//! more surveys.
+//! The faster way is chosen. When sharing begins, batches are given time to fill, for threads come to the gate one time slice after the other. After
+//! that `k` is what leaders have found. Where sharing turns out to be slower than alone, it is tried again after more and more surveys.
 //!
 //! Short operations are never shared ([`LONG`]): their 99th percentile would become worse.
 
@@ -21,19 +20,19 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::sync::atomic::{AtomicBool, AtomicU32};
 use std::time::{Duration, Instant};
 
-/// Nanoseconds that handing a job over is expected to take before it is measured.
+/// Nanoseconds that handing a job over is expected to take until it is measured.
 const EXPECTED_HANDING: u32 = 8000;
-/// Milliseconds that a thread has a CPU for while others wait for it.
+/// Milliseconds that a thread keeps a CPU while others wait for it.
 const SLICE: f32 = 4.0;
-/// Nanoseconds of operations that one in a hundred loses its CPU in the middle of, where threads wait for CPUs: those that are shorter are
-/// mostly over before, and would come late more often by waiting for others.
+/// Length of operations in nanoseconds of which one in a hundred loses its CPU in the middle, where threads wait for CPUs. Shorter ones are mostly
+/// over before, and would come late more often by waiting for others.
 const LONG: f32 = SLICE * 1e6 / 100.0;
 /// What averages are kept in.
 const PARTS: u32 = 256;
-/// Batches before their time is believed, and full ones for one that is done in lanes only to be measured.
+/// Batches before their time is believed; also the full ones for each batch that is done in lanes only to be measured.
 const WARM: u32 = 4;
 const REMEASURED: u32 = 64;
-/// Leaders that tell too little.
+/// Number of leaders below which their average tells too little.
 const FEW: u32 = 32;
 /// What a thread waits at most for its job to be taken and done: so many times what waiters waited of late, and so many milliseconds.
 const PATIENCE: u32 = 8;
@@ -53,7 +52,7 @@ pub(super) struct Function {
     pub(super) alone: AtomicU32,
     batch: AtomicU32,
     handing: AtomicU32,
-    /// Nanoseconds that a job waited until it was done, of late.
+    /// Nanoseconds that a job waited until it was done: a moving average.
     waited: AtomicU32,
     /// Batches done in lanes, and full ones that were not.
     done: AtomicU32,
@@ -76,7 +75,7 @@ pub(super) struct Function {
 
 static FUNCTIONS: [Function; Queue::ALL.len()] = [const { Function::new() }; Queue::ALL.len()];
 
-/// That of a queue.
+/// The function of a queue.
 pub(super) fn function(queue: Queue) -> &'static Function {
     &FUNCTIONS[queue as usize]
 }
@@ -142,12 +141,12 @@ impl Function {
         if self.batch().is_some_and(|batch| batch > handing) { width - 1 } else { width * 3 / 4 }
     }
 
-    /// Threads that were inside of late.
+    /// Threads that were inside lately.
     pub(super) fn inside(&self) -> usize {
         (self.present.load(Relaxed) / PARTS) as usize
     }
 
-    /// So many jobs were done, in lanes or one after the other, in that much CPU time.
+    /// Notes that `count` jobs took that much CPU time, in lanes or one after the other.
     pub(super) fn took(&self, count: usize, lanes: bool, time: Duration) {
         match lanes {
             // The very first is not the shortest of anything.
@@ -173,8 +172,8 @@ impl Function {
         (LEAST_PATIENCE + PATIENCE * waited).min(MOST_PATIENCE)
     }
 
-    /// A job that had waited so long was given up, for its leader took too long: threads share no batches for some time. All jobs of a batch
-    /// are given up for one leader: what came before sharing began the last time tells of one that is known.
+    /// Notes that a job was given up after it had waited so long, for its leader took too long: threads share no batches for some time. All jobs of a
+    /// batch are given up for one leader: jobs that came before sharing began the last time tell of a leader that is known.
     pub(super) fn failed(&self, waited: Duration) {
         let shared = now().wrapping_sub(self.began.load(Relaxed));
         let news = waited < Duration::from_millis(shared.into());
@@ -286,7 +285,7 @@ mod tests {
     use super::*;
     use adjunct_base::catalogue::LANES;
 
-    /// One whose operation takes so many nanoseconds alone, and a batch, and handing over.
+    /// Makes a function whose operation takes so many nanoseconds alone, in a batch, and to hand over.
     fn measured(alone: u32, batch: u32, handing: u32) -> Function {
         let function = Function::new();
         function.alone.store(alone, Relaxed);
@@ -358,7 +357,7 @@ mod tests {
         assert!(pauses[..3] == [1, FIRST_PAUSE + 1, 2 * FIRST_PAUSE + 1] && pauses[11] == LAST_PAUSE + 1, "{pauses:?}");
     }
 
-    /// A leader that gets no CPU for long has seven others give up, one after the other.
+    /// A leader that gets no CPU for long counts once, though seven others give up, one after the other.
     #[test]
     fn one_late_leader_counts_once() {
         let function = rsa();
@@ -378,7 +377,7 @@ mod tests {
         assert!(!function.shares.load(Relaxed) && rested() == 2 * FIRST_PAUSE);
     }
 
-    /// A first batch that makes its tables is not what all are judged by.
+    /// A first batch that makes its tables does not decide the average.
     #[test]
     fn a_slow_first_batch_is_forgotten() {
         let function = Function::new();

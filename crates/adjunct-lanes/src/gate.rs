@@ -52,19 +52,19 @@ pub(super) type Slots = u64;
 /// What a thread does that has brought a job.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Arrival {
-    /// It leads, and has taken these jobs, its own among them.
+    /// The thread leads, and has taken these jobs, its own among them.
     Leads(Slots),
     Waits,
-    /// It waits, and is among those awake until it has called the owner of the job in this slot to lead.
+    /// The thread waits, and is among those awake until it has called the owner of the job in this slot to lead.
     Calls(usize),
 }
 
 /// What a thread does whose job is done.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Leave {
-    /// It goes.
+    /// The thread goes.
     Goes,
-    /// It calls the owner of the job in this slot to lead, in its place: the word stays as it is.
+    /// The thread calls the owner of the job in this slot to lead, in its place: the word stays as it is.
     Calls(usize),
 }
 
@@ -85,9 +85,9 @@ impl Word {
         self.0 / Word::LEADS
     }
 
-    /// The thread that has put a job into slot `own` arrives. `idle` says whether a CPU has nothing to do, `elsewhere` whose owners are to
-    /// be called in its place, because the idle CPU is not this one; `enough` how many jobs are worth a batch at once, `full` how many
-    /// are the most, `turn` from which slot on others' jobs are taken.
+    /// Changes the word for the thread that has put a job into slot `own`. `idle` says whether a CPU has nothing to do, `elsewhere` whose owners are
+    /// to be called in its place, because the idle CPU is not this one; `enough` how many jobs are worth a batch at once, `full` how many are the
+    /// most, `turn` from which slot on others' jobs are taken.
     pub(super) fn arrive(
         self,
         own: usize,
@@ -155,9 +155,9 @@ fn some(slots: Slots, count: usize, turn: usize) -> Slots {
 #[repr(u8)]
 pub(super) enum State {
     Free = 0,
-    /// To be taken; its owner sleeps, or is about to arrive, or to sleep.
+    /// The job is to be taken; its owner sleeps, or is about to arrive, or to sleep.
     Waits,
-    /// To be taken; its owner was called to lead, and is among those awake. Called is who has the slot by then: the call may have been for
+    /// The job is to be taken; its owner was called to lead, and is among those awake. Called is who has the slot by then: the call may have been for
     /// an earlier owner, and is as good for the one that is about to arrive.
     Called,
     /// A leader does the job.
@@ -181,12 +181,12 @@ mod tests {
         assert_eq!(some(0, 7, 3), 0);
     }
 
-    /// Where a thread of the model stands.
+    /// The step that a thread of the model is at.
     #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
     enum Step {
         /// Works elsewhere.
         Out,
-        /// Its job is in its slot.
+        /// The job is in its slot; the thread arrives next.
         Arrives,
         /// Has read the count of wakes, and looks at its slot.
         Looks {
@@ -202,18 +202,18 @@ mod tests {
         GivesUp,
         /// Called, and has taken the call back from its slot.
         IsCalled,
-        /// Takes these jobs, one after the other; so many of their owners are to be counted.
+        /// The leader takes these jobs, one after the other; so many of their owners have yet to be counted.
         Takes {
             left: Slots,
             all: Slots,
             woken: u8,
         },
-        /// Does them.
+        /// The leader does the jobs.
         Works {
             all: Slots,
             woken: u8,
         },
-        /// Says of each that it is done; so many were given up.
+        /// The leader says of each job that it is done; so many were given up.
         Says {
             left: Slots,
             gone: u8,
@@ -251,7 +251,7 @@ mod tests {
         /// Jobs that are still to be brought.
         jobs: u8,
         slot: u8,
-        /// Times that it can wait for too long.
+        /// How often the thread may still wait for too long.
         impatience: u8,
     }
 
@@ -261,7 +261,7 @@ mod tests {
         wakes: u8,
         threads: Vec<Thread>,
         slots: Vec<State>,
-        /// Who sleeps in the kernel.
+        /// Threads that sleep in the kernel.
         asleep: u64,
         turn: u8,
         /// Leaders that can die.
@@ -478,13 +478,13 @@ mod tests {
             assert!(self.word.waiting() == 0 || self.word.awake() + self.word.leading() > 0, "{self:?}");
         }
 
-        /// Whether all that live have brought and got all of theirs.
+        /// Whether all living threads have brought their jobs and got them back.
         fn is_over(&self) -> bool {
             self.threads.iter().all(|thread| thread.step == Step::Dead || (thread.step, thread.jobs) == (Step::Out, 0))
         }
 
-        /// 128 bits that tell a state from the others: of some 10^8 states no two have the same, but for one case in 10^22. Which thread
-        /// is where makes no difference: no step asks for a thread's number.
+        /// 128 bits that identify a state: of some 10^8 states no two have the same, but for one case in 10^22. Which thread is where makes no
+        /// difference: no step asks for a thread's number.
         fn fingerprint(&self) -> (u64, u64) {
             let of = |begin: u8| {
                 let hashed = |part: &dyn Fn(&mut DefaultHasher)| {
@@ -502,7 +502,7 @@ mod tests {
             (of(0), of(1))
         }
 
-        /// How many states it can come to: none where all wait for each other.
+        /// Counts the states that the model can come to: `None` where all threads wait for each other.
         fn explore(self) -> usize {
             let (mut seen, mut todo) = (HashSet::from([self.fingerprint()]), vec![self]);
             while let Some(model) = todo.pop() {
@@ -521,7 +521,7 @@ mod tests {
         }
     }
 
-    /// Explores those of `some`, and of `deep` where the deep layer runs.
+    /// Explores the models of `some`, and those of `deep` where the deep layer runs.
     fn explore_all(some: &[&[u8]], deep: &[&[u8]], impatience: u8, deaths: u8) {
         let deep = if std::env::var_os("ADJUNCT_DEEP").is_some() { deep } else { &[] };
         for jobs in some.iter().chain(deep) {
@@ -534,7 +534,7 @@ mod tests {
         explore_all(&[&[3], &[4, 4], &[2, 1, 1]], &[&[2, 2, 2], &[1, 1, 1, 1]], 0, 0);
     }
 
-    /// Each may give its first job up, and has to get the next ones by the argument alone.
+    /// Each thread may give its first job up; all the next ones have to be done by the argument alone.
     #[test]
     fn who_gives_up_leaves_nobody_waiting() {
         explore_all(&[&[2, 2], &[1, 1, 1]], &[&[3, 3], &[2, 1, 1]], 1, 0);

@@ -1,7 +1,7 @@
-//! Operations that a thread has put down, to do something else meanwhile: those of OpenSSL's asynchronous jobs ([`super::pause`]).
+//! Operations that wait in their own thread, which does something else meanwhile: those of OpenSSL's asynchronous jobs ([`super::pause`]).
 //!
-//! An event loop's thread does them itself, a batch of a kind at a time: whoever of its jobs finds that a full one waits, or that the loop has
-//! nothing else to do. Other threads have no part in it, so that nobody ever waits for a loop that does not come back.
+//! An event loop's thread does them itself, a batch of a kind at a time, when one of its jobs finds that a full batch waits or that the loop has
+//! nothing else to do. Other threads take no part, so that no thread ever waits for a loop that does not come back.
 
 use super::board::{Result, Room};
 use super::kind::Kind;
@@ -20,11 +20,11 @@ use std::sync::atomic::AtomicU8;
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 use std::time::Instant;
 
-/// To be done.
+/// The job waits to be done.
 const WAITS: u8 = 0;
-/// In a batch.
+/// The job is in a batch.
 const TAKEN: u8 = 1;
-/// Its ticket was dropped: nobody does it any more.
+/// The ticket was dropped: nobody does the job any more.
 const DROPPED: u8 = 2;
 /// Done, with a [`Result`] from here on.
 const DONE: u8 = 3;
@@ -58,15 +58,15 @@ impl Drop for Waiting {
     }
 }
 
-/// Batches of one job after which the next operations of their kind are not put down, and how many those are. A loop that has one
-/// operation at a time pays for the way round it, and has nothing of it.
+/// Batches of one job in a row after which the next operations of their kind are done at once, and the number of those. A loop that has one operation
+/// at a time pays for the way round it, and has nothing of it.
 const LONELY: u8 = 4;
 const AT_ONCE: u8 = 128;
 
-/// Those of one thread, by queue.
+/// Waiting jobs of one thread, by queue.
 struct Mine([List; Queue::ALL.len()]);
 
-/// Those of one queue.
+/// Waiting jobs of one thread in one queue.
 struct List {
     /// Oldest first.
     waiting: Vec<Shared<Waiting>>,
@@ -84,7 +84,7 @@ unsafe extern "C" fn ended(mine: *mut c_void) {
 }
 
 thread_local! {
-    /// In a batch: what a handler asks for in it is done alone.
+    /// Whether this thread is in a batch: what a handler asks for in it is done alone.
     static INSIDE: Cell<bool> = const { Cell::new(false) };
 }
 
@@ -172,7 +172,7 @@ pub(super) fn worth_waiting(queue: Queue) -> bool {
     Mine::with(false, worth).unwrap_or(true)
 }
 
-/// Those of one queue.
+/// Jobs of this thread that wait in `queue`.
 pub(super) fn waiting_in(queue: Queue) -> usize {
     Mine::with(false, |mine| mine.waiting(queue)).unwrap_or(0)
 }

@@ -13,7 +13,7 @@ pub(super) const MAX_JOB: usize = 2048;
 /// whose key is gone is a failure, as any other that the reply's fields tell. Neither path keeps locks, blocks, or calls
 /// back into the engine, and neither ends the process where memory runs out: the jobs of others are among those it does.
 pub trait Kind: 'static {
-    /// Where its requests wait; one kind per queue.
+    /// Queue of the kind's requests; each kind has its own.
     const QUEUE: Queue;
     /// The fewest jobs for which [`Kind::lanes`] takes less time than as many operations alone, as measured.
     const BREAK_EVEN: usize;
@@ -32,7 +32,7 @@ pub trait Kind: 'static {
     /// The operation's input and output.
     type Job: Copy + Send + 'static;
 
-    /// Does one job for a thread that waits for it. Says what did it.
+    /// Does a job for a thread that waits for it; gives what did it.
     fn scalar(job: &mut Self::Job) -> Outcome;
 
     /// Does 1 to [`Kind::width`] jobs at once. Bit `i` of the result says that job `i` is right; of the others nothing is used. `None`

@@ -1,10 +1,9 @@
 //! The batch engine: operations that are asked for at the same time are done together, in lanes.
 //!
-//! *Whose.* Those of a thread's asynchronous jobs ([`pause`], `jobs`), and those of several threads, where that is faster than each
-//! alone, as measured while they run (`function`, by what `presence` counts). There is no thread of its own, no timer and no polling:
-//! threads meet at a gate, where whoever comes at the right time does a batch for the others, which sleep meanwhile; for some time at most.
-//! `gate` has the decisions about who does, with the argument that nobody is forgotten; `board` carries them out; `memory` is what the
-//! system does for it.
+//! *Which operations.* Those of a thread's asynchronous jobs ([`pause`], `jobs`); and those of several threads, where a batch is faster than each
+//! operation alone, as measured while they run (`function`, with the counts of `presence`). There is no thread of its own, no timer and no polling:
+//! threads meet at a gate, where one of them, the leader, does a batch for the others, which sleep meanwhile, for a limited time. `gate` decides
+//! which thread leads, with the argument that no job is forgotten; `board` carries the decisions out; `memory` has the system calls.
 //!
 //! # Environment
 //! `ADJUNCT_ACCELERATOR`, or `accelerator =` in the module's section of openssl.cnf: `always` has threads share batches whether that is
@@ -12,10 +11,10 @@
 //! another's rights.
 //!
 //! # Limits
-//! * A handler of a signal that an instruction caused (SIGSEGV and the like) inside a kernel, which leaves it by a jump, has those whose jobs
+//! * A handler of a signal that an instruction caused (SIGSEGV and the like) inside a kernel, which leaves it by a jump, makes the threads whose jobs
 //!   it led wait until they give them up, a second at most. Kernels touch nothing that can cause one.
-//! * The same where a filter of system calls ends single threads for the calls of a batch (futex, rt_sigprocmask).
-//! * With `always`, nothing is measured, and they wait for good.
+//! * Threads wait as long where a filter of system calls ends single threads for the calls of a batch (futex, rt_sigprocmask).
+//! * With `always`, nothing is measured, and such threads wait without end.
 
 mod board;
 pub mod curve;
@@ -78,13 +77,13 @@ pub fn available() -> bool {
     cpu::rsa_lanes().is_some()
 }
 
-/// Whether it has them for curves, too: AVX-512 and its IFMA extension.
+/// Whether this CPU has lanes for curves, too: AVX-512 and its IFMA extension.
 pub fn for_curves() -> bool {
     cpu::lanes()
 }
 
-/// Whether operations that come at the same time are done in lanes here, those of asynchronous jobs at least: this CPU has them,
-/// and nobody has switched them off.
+/// Whether operations that come at the same time are done in lanes here, those of asynchronous jobs at least: this CPU has lanes, and the
+/// configuration has not switched them off.
 pub fn on() -> bool {
     available() && !is(Accelerator::Off) && (BY_NAME.load(Relaxed) || !sandboxed())
 }
@@ -94,7 +93,7 @@ fn sandboxed() -> bool {
     sandbox::filtered() || sandbox::expected()
 }
 
-/// Whether those of plain threads are, too.
+/// Whether operations of plain threads are done in lanes, too.
 pub fn of_threads() -> bool {
     available() && is(Accelerator::Always)
 }
@@ -183,7 +182,7 @@ fn running() -> Option<&'static Engine> {
 /// What came of a request.
 #[derive(Debug)]
 pub enum Asked<J: Copy> {
-    /// It was done, with others or for this thread by another.
+    /// The operation was done, with others or for this thread by another.
     Done(Own<J>, Outcome),
     /// The caller is to do it.
     Alone(Alone),
@@ -192,7 +191,7 @@ pub enum Asked<J: Copy> {
 /// An operation that its caller does.
 #[must_use]
 pub struct Alone {
-    /// Where it counts; nowhere while the engine is off.
+    /// Queue in which the operation counts; `None` while the engine is off.
     queue: Option<Queue>,
     /// What others see of it while it lasts.
     operation: Option<Operation<'static>>,
@@ -208,7 +207,7 @@ impl Alone {
         self.operation.is_some() || !available()
     }
 
-    /// Does it.
+    /// Does the operation, and counts it.
     #[inline]
     pub fn run<T>(self, operation: impl FnOnce() -> T) -> T {
         let done = match &self.operation {
@@ -274,8 +273,8 @@ pub fn enqueue<K: Kind>(job: K::Job) -> Option<Ticket<K>> {
     Ticket::new(job)
 }
 
-/// Does jobs of one kind in lanes where that takes less time than one after the other, as far as this process has measured both; `None` where
-/// it is not done. For a card, to which operations come as batches.
+/// Does jobs of one kind in lanes where that takes less time than one after the other, as far as this process has measured both; `None` where it is
+/// not done. For a card, to which operations come as batches.
 pub fn do_now<K: Kind>(jobs: &mut [K::Job]) -> Option<u8> {
     let work = Work::of::<K>();
     if !K::available() || !work.pays(jobs.len(), true) {

@@ -14,7 +14,7 @@ use std::marker::PhantomData;
 /// A curve with lanes.
 trait Lanes: 'static {
     const CURVE: Curve;
-    /// Of signatures, shared secrets and key pairs.
+    /// Queues of signatures, shared secrets and key pairs.
     const QUEUES: [Queue; 3];
     /// See [`Kind::BREAK_EVEN`].
     const BREAK_EVENS: [usize; 3];
@@ -186,7 +186,7 @@ impl<C: Lanes> Kind for Keygen<C> {
     }
 }
 
-/// From jobs to the kernels' numbers and back.
+/// Conversion between jobs and the kernels' numbers.
 #[cfg(target_arch = "x86_64")]
 mod kernel {
     use super::*;
@@ -207,7 +207,7 @@ mod kernel {
         std::array::from_fn(|i| jobs.get(i).and_then(|job| Key::of_number(number(job))))
     }
 
-    /// Its scalar: nothing, which the kernels refuse, where there is none.
+    /// The key's scalar; empty where there is none, which the kernels refuse.
     fn scalar(key: &Option<Key>) -> &[u8] {
         key.as_ref().and_then(Key::scalar).unwrap_or(&[])
     }
@@ -375,7 +375,7 @@ pub fn generate(curve: Curve) -> Result<(Key, Outcome), Error> {
     }
 }
 
-/// The key that a job made.
+/// Makes the key of a job's result.
 fn finish(curve: Curve, job: &KeygenJob) -> Result<Key, Error> {
     if !job.done {
         return Err(Error::Failed("key generation"));

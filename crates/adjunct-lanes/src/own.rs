@@ -1,4 +1,4 @@
-//! Jobs on this thread's own stack, and how their memory is wiped, whoever has it.
+//! Jobs on this thread's own stack, and the wiping of jobs' memory.
 
 use std::ops::{Deref, DerefMut};
 use std::sync::atomic::{Ordering, compiler_fence};

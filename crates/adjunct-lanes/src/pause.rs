@@ -1,4 +1,4 @@
-//! Callers whose thread can do something else while their request waits.
+//! Requests of callers whose thread can do something else meanwhile.
 //!
 //! An event loop runs one operation at a time, so that a batch forms only if the operation lets the loop go on. The request
 //! is queued without being run. It runs as soon as a full batch of its kind waits in this thread; else when the loop comes back to the

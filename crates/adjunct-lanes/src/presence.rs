@@ -3,9 +3,9 @@
 //! A thread says in its entry of the board which function it is in; that takes a store before the operation and one after it. Every so
 //! often it counts all entries, by which it is decided whether threads share batches ([`super::function`]).
 //!
-//! Threads of another scheduling policy or niceness than the module's loader had work alone: others would wait for them while they wait for
-//! a CPU. So do threads that others have waited for too long for, whatever the reason (a control group with a small share of the
-//! CPUs, say), and ever longer where that happens again ([`is_late`]).
+//! A thread works alone if its scheduling policy or niceness is not that of the thread that loaded the module: others would wait for it while it
+//! waits for a CPU. A thread that others have waited for too long works alone for a time, too, whatever the reason (a control group with a small
+//! share of the CPUs, say), and ever longer where that happens again ([`is_late`]).
 
 use super::function::{self, Function};
 use super::work::Work;
@@ -26,7 +26,8 @@ const BETWEEN_SURVEYS: u32 = 400_000;
 const MOST_BETWEEN: u32 = 64;
 /// Operations in batches for one whose CPU time is measured.
 const ONE_IN: u16 = 16;
-/// Operations that could be in batches for a look at the thread's scheduling; as many a thread does alone that was late for the first time.
+/// Operations that could be in batches between two looks at the thread's scheduling; also the number that a thread does alone after it was late for
+/// the first time.
 const LOOK: u16 = 1024;
 
 /// The entries of all threads, in the board's memory: zeros are entries that nobody has.
@@ -41,7 +42,7 @@ pub(super) struct Entries {
 #[repr(C, align(64))]
 struct Presence {
     taken: AtomicBool,
-    /// The function it is in, plus 1; 0 in none.
+    /// The function that the thread is in, plus 1; 0: in none.
     inside: AtomicU8,
 }
 
@@ -51,13 +52,13 @@ struct Me {
     generation: Cell<u32>,
     /// The entry, plus 1; 0 for none.
     entry: Cell<u16>,
-    /// In an operation: a request from a handler or a kernel works alone.
+    /// Whether the thread is in an operation: a request from a handler or a kernel then works alone.
     inside: Cell<bool>,
     /// Operations before the next survey.
     countdown: Cell<u16>,
     /// Operations in batches before one whose CPU time is measured.
     unmeasured: Cell<u16>,
-    /// Operations that could be in batches before the next look at how the thread is scheduled, and what the last one said.
+    /// Operations that could be in batches before the next look at how the thread is scheduled; and what the last look said.
     unseen: Cell<u16>,
     equal: Cell<bool>,
     /// Operations to do alone when the thread is late the next time.
@@ -126,7 +127,7 @@ impl Drop for Operation<'_> {
 }
 
 impl<'a> Operation<'a> {
-    /// Begins one, and says how; `None` in one already.
+    /// Begins an operation, and says how; `None` inside another one.
     #[inline]
     pub(super) fn begin(engine: &'a Engine, work: &'static Work) -> Option<(Operation<'a>, Way)> {
         ME.with(|me| {
@@ -198,7 +199,7 @@ impl<'a> Operation<'a> {
 }
 
 impl Me {
-    /// This thread's entry; `None` where all are taken.
+    /// The entry of this thread; `None` where all are taken.
     #[inline]
     fn entry<'a>(&self, entries: &'a Entries) -> Option<&'a Presence> {
         if self.generation.get() != adjunct_base::fork::generation() {

@@ -1,4 +1,4 @@
-//! How many CPUs this process may use: those of its affinity, and no more than its control group's quota gives time for.
+//! The number of CPUs that this process may use: those of its affinity, and no more than its control group's quota has time for.
 //!
 //! Every program does this at its start, so it opens as few files as tell it; the standard library's `available_parallelism`, which tells
 //! the same, takes three times as long.
@@ -7,7 +7,7 @@
 use rustix::fs::{CWD, Mode, OFlags, openat};
 use rustix::io::Errno;
 
-/// Where control groups are mounted: those of version 2, and in a folder of the controller's name those of version 1.
+/// Folder where control groups are mounted: those of version 2, and in a folder of the controller's name those of version 1.
 const MOUNTED: &str = "/sys/fs/cgroup";
 /// Groups above one another that are looked at, from the process's own.
 const DEEP: usize = 16;

@@ -30,8 +30,8 @@ pub struct Prepared {
 }
 
 impl Prepared {
-    /// For a key; `None` where there are no lanes for it, nor, where the CPU has none, cards that do without. The lanes' form of the key is
-    /// made when the first batch wants it, since most keys are loaded by programs that never have two operations at a time.
+    /// Prepares a key; `None` where nothing could use it: the CPU has no lanes for it, nor are there cards that do without lanes. The lanes' form of
+    /// the key is made when the first batch wants it, since most keys are loaded by programs that never have two operations at a time.
     ///
     /// # Errors
     /// [`Error::Memory`].
@@ -51,7 +51,7 @@ impl Prepared {
         KEYS.insert(prepared).map(Some)
     }
 
-    /// What takes its operations.
+    /// The adapter that takes the key's operations.
     pub fn adapter(&self) -> Adapter {
         if available() { Adapter::Lanes } else { Adapter::Card }
     }
@@ -128,7 +128,7 @@ impl Private {
         job
     }
 
-    /// This request as one whose output lanes need not check: they do not where all of a batch are such ones.
+    /// Marks the request as one whose output lanes need not check: they do not where all of a batch are marked.
     pub fn unchecked(self) -> Private {
         Private { unchecked: true, ..self }
     }
@@ -138,7 +138,7 @@ impl Private {
         self.done.then_some(&self.block[..size])
     }
 
-    /// Writes zeros over it.
+    /// Overwrites the request with zeros.
     pub fn wipe(&mut self) {
         own::wipe(self);
     }
@@ -202,7 +202,7 @@ macro_rules! kind {
 kind!(Rsa2048, "2048", 4, of_2048, RSA_2048, FOUR_2048, FMA_2048);
 kind!(Rsa3072, "3072", 5, of_3072, RSA_3072, FOUR_3072, FMA_3072);
 kind!(Rsa4096, "4096", 6, of_4096, RSA_4096, FOUR_4096, FMA_4096);
-/// With four lanes, as long as 1.3 to 2.7 operations alone.
+/// Jobs from which a batch in four lanes pays: it takes as long as 1.3 to 2.7 operations alone.
 const BREAK_EVEN_OF_FOUR: usize = 3;
 
 #[cfg(target_arch = "x86_64")]
@@ -282,7 +282,7 @@ mod lanes {
         }
     }
 
-    /// Does one to eight private operations: has `run` do those whose keys have a form, so many of an array that repeats the first. `None`
+    /// Does one to eight private operations: has `run` do those whose keys have a form, in an array whose free places repeat the first. `None`
     /// without the memory for it.
     fn private<K, S>(
         jobs: &mut [Private],
@@ -319,7 +319,7 @@ mod lanes {
         Some(right)
     }
 
-    /// In eight lanes of AVX-512 IFMA.
+    /// Runs private operations in eight lanes of AVX-512 IFMA.
     pub fn by_ifma<const P: usize, const M: usize, const W: usize, const D: usize, const E: usize>(
         jobs: &mut [Private],
         form: impl Fn(&Forms) -> &Form<P, M, W, D, E>,
@@ -343,7 +343,7 @@ mod lanes {
         )
     }
 
-    /// In four lanes of AVX-IFMA, of more than four one after the other.
+    /// Runs private operations in four lanes of AVX-IFMA; more than four in two batches.
     pub fn by_avx_ifma<const P: usize, const M: usize, const W: usize, const D: usize, const E: usize>(
         jobs: &mut [Private],
         form: impl Fn(&Forms) -> &Form<P, M, W, D, E>,
@@ -365,7 +365,7 @@ mod lanes {
         )
     }
 
-    /// In four lanes of AVX2 and FMA, of more than four one after the other.
+    /// Runs private operations in four lanes of AVX2 and FMA; more than four in two batches.
     pub fn by_fma<const P: usize, const M: usize, const W: usize, const D: usize, const E: usize>(
         jobs: &mut [Private],
         form: impl Fn(&Forms) -> &Form<P, M, W, D, E>,
@@ -410,7 +410,7 @@ mod tests {
             Ready::new(Key::generate(bits, &E, None).unwrap().0)
         }
 
-        /// In lanes where that can be, else by the CPU.
+        /// Runs the operation in lanes where that can be, else by the CPU.
         fn private(&self, input: &[u8], out: &mut [u8]) -> Result<Outcome, Error> {
             match self.prepared.as_ref().and_then(|prepared| private(prepared, input, out)) {
                 Some(Ok(outcome)) => Ok(outcome),
@@ -438,7 +438,7 @@ mod tests {
         job
     }
 
-    /// Both paths of a kind, for every number of jobs.
+    /// Checks that a kind's lanes and its single operation agree, for every number of jobs.
     fn both<K: Kind<Job = Private>>(keys: &[Ready]) {
         assert!(keys.iter().all(|key| key.prepared.as_ref().is_some_and(|p| p.queue == K::QUEUE)));
         for count in 1..=LANES {

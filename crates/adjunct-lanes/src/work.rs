@@ -33,7 +33,7 @@ impl<K: Kind> Of<K> {
 }
 
 impl Work {
-    /// That of a kind.
+    /// The work of a kind of job.
     pub(super) fn of<K: Kind>() -> &'static Work {
         &Of::<K>::WORK
     }
@@ -80,6 +80,9 @@ impl Work {
 }
 
 /// Copies the jobs to this thread's stack, so that the kernel works on memory no one else ever touches, and back.
+///
+/// # Safety
+/// At each place stands a job of kind `K` that belongs to the caller alone, for as long as `still` says so.
 unsafe fn run<K: Kind>(places: &[*mut u8], lanes: bool, still: &dyn Fn() -> bool) -> Option<Done> {
     #[repr(C, align(64))]
     struct Copies<J>([MaybeUninit<J>; LANES]);

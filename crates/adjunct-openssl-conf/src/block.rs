@@ -105,7 +105,7 @@ fn physical_lines(config: &[u8]) -> impl Iterator<Item = (usize, &[u8])> {
     })
 }
 
-/// Takes one line end away: the empty line before the block, or the end given to a line that had none.
+/// Removes a line end: the empty line before the block, or the end given to a line that had none.
 fn remove_line_end(text: &mut Vec<u8>) {
     let windows = text.ends_with(b"\r\n");
     if text.ends_with(b"\n") {

@@ -9,7 +9,7 @@ const LONGEST: usize = 65_536;
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Value {
     pub bytes: Vec<u8>,
-    /// Whether it is the same for every program: false where an environment variable went into it.
+    /// Whether the value is the same for every program: false where an environment variable went into it.
     pub certain: bool,
 }
 

@@ -1,9 +1,8 @@
-//! The list of TLS groups that programs offer and take: those asked for, before what was in force.
+//! The list of TLS groups that programs offer and take: the groups that are asked for, followed by those that were in force.
 //!
-//! A name that an OpenSSL does not know spoils a whole list of its. Before 3.3 there is no help for it, and libssl passes over a list of
-//! the system's defaults that it cannot take; since 3.3 a name may have a question mark before it and is passed over itself; and since
-//! 3.4, with `config_diagnostics = 1`, a list that cannot be taken ends every program that speaks TLS. So question marks stand wherever
-//! they are understood, and nothing that was in force before is left out.
+//! A name that OpenSSL does not know makes it refuse the whole list. Before 3.3 libssl then ignores a list of the system's defaults; since 3.3 a name
+//! may have a question mark before it, and is ignored alone if it is not known; and since 3.4, with `config_diagnostics = 1`, a list that cannot be
+//! taken ends every program that speaks TLS. So question marks stand wherever they are understood, and nothing that was in force before is left out.
 
 use super::{Entry, Refused};
 
@@ -39,7 +38,7 @@ enum Syntax {
     Names,
     /// Names that may be passed over (3.3 and 3.4).
     Optional,
-    /// These in tuples, of which the first that both sides have a member of wins (since 3.5).
+    /// Names in tuples, of which the first that both sides have a member of wins (since 3.5).
     Tuples,
 }
 
@@ -98,7 +97,7 @@ impl TlsGroups {
         &self.names
     }
 
-    /// Whether a name that stands already is of one of them.
+    /// Whether a name in the list is of one of these groups.
     fn has(&self, name: &str) -> bool {
         let name = bare(name);
         let known = known(name);

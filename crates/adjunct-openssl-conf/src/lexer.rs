@@ -9,7 +9,7 @@ pub(super) struct Line<'a> {
     pub text: std::borrow::Cow<'a, [u8]>,
 }
 
-/// One statement, its parts still with quotes, escapes and variables.
+/// A statement, its parts still with quotes, escapes and variables.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Statement<'a> {
     Blank,

@@ -7,7 +7,7 @@ use std::collections::HashMap;
 use std::fmt;
 use std::path::{Path, PathBuf};
 
-/// Where something stands.
+/// A place in a configuration: file and line.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Place {
     /// The included file; `None` for the file itself.
@@ -25,7 +25,7 @@ impl fmt::Display for Place {
     }
 }
 
-/// Where the text of included files comes from.
+/// A source of the text of included files.
 pub trait Includes {
     /// The files that `.include PATH` reads, in order: one, or those of a folder. Empty where nothing exists, which
     /// OpenSSL passes over.
@@ -54,7 +54,7 @@ pub struct Entry {
     pub value: Vec<u8>,
     /// Whether the value is the same for every program (no environment variable went into it).
     pub certain: bool,
-    /// Where it stands.
+    /// The place of the entry.
     pub place: Place,
 }
 
@@ -128,7 +128,7 @@ impl Model {
         section.entries.push(Some(entry));
     }
 
-    /// A variable: in its section, else (of `ENV`) in the environment, else in the default section.
+    /// Looks a variable up: in its section, else (for `ENV`) in the environment, else in the default section.
     fn variable(&self, section: Option<&[u8]>, name: &[u8]) -> Option<Value> {
         let known =
             |section: &[u8]| self.entry(section, name).map(|e| Value { bytes: e.value.clone(), certain: e.certain });
@@ -238,8 +238,8 @@ fn as_path(bytes: &[u8]) -> PathBuf {
     PathBuf::from(std::ffi::OsStr::from_bytes(bytes))
 }
 
-/// The first byte that OpenSSL reads in a way of its own: NUL ends its strings, and a carriage return that is not part of
-/// a line end is dropped or kept depending on where its buffer ends.
+/// Finds the first byte that OpenSSL reads in a way of its own: NUL ends its strings, and a carriage return that is not part of a line end is dropped
+/// or kept depending on where its buffer ends.
 fn unsafe_byte(text: &[u8]) -> Option<usize> {
     let lone_return = |at: usize| text[at] == b'\r' && text[at..].iter().find(|&&b| b != b'\r') != Some(&b'\n');
     let mut at = 0;

@@ -7,8 +7,8 @@ use super::property::{self, Clause};
 use super::{Entry, Model, Place, Refused};
 
 const PREFERRED: &str = "?provider=adjunct";
-/// By a property that adjunct's algorithms alone have: a clause on providers would take the place of what the default query says of them,
-/// and the generator of a provider that a program brings would never be used.
+/// The property query that keeps random generators away from adjunct, by a property that adjunct's algorithms alone have. A clause on providers would
+/// replace what the default query says of them, and the generator of a provider that a program brings would never be used.
 const NOT_FOR_RANDOM: &str = "adjunct.own!=yes";
 /// What names the section that Node reads in place of `openssl_conf`'s, since version 18 (`node --help`: `--openssl-shared-config`).
 const NODE: &[u8] = b"nodejs_conf";
@@ -37,22 +37,22 @@ impl Options {
         }
     }
 
-    /// These options with the engine that the module registers for `groups` (`default_algorithms` keywords); `None`: without.
+    /// Sets the engine that the module registers for `groups` (`default_algorithms` keywords); `None`: no engine.
     pub fn with_engine(self, groups: Option<&str>) -> Options {
         Options { engine: groups.map(str::to_owned), ..self }
     }
 
-    /// These options with TLS groups that programs are to offer and to take first.
+    /// Sets the TLS groups that programs are to offer and to take first.
     pub fn with_groups(self, groups: Option<TlsGroups>) -> Options {
         Options { groups, ..self }
     }
 
-    /// These options for Node too, which reads a section of its own.
+    /// Sets whether the options hold for Node too, which reads a section of its own.
     pub fn with_node(self, node: bool) -> Options {
         Options { node, ..self }
     }
 
-    /// These options for one program of which it is known that it brings no provider.
+    /// Sets whether the options are for one program of which it is known that it brings no provider.
     pub fn for_one_program(self, one_program: bool) -> Options {
         Options { one_program, ..self }
     }
@@ -73,7 +73,7 @@ impl Options {
 pub struct ProviderState {
     /// Its name for OpenSSL.
     pub name: Vec<u8>,
-    /// Whether it is activated.
+    /// Whether the provider is activated.
     pub active: bool,
     /// The module's path, where one is given.
     pub module: Option<Vec<u8>>,
@@ -81,7 +81,7 @@ pub struct ProviderState {
     pub algorithms: Option<Vec<u8>>,
     /// The value of `engine`: what the engine that the module registers serves.
     pub engine: Option<Vec<u8>>,
-    /// Whether it steps back in programs that bring a provider of their own (`yield`).
+    /// Whether the provider steps back in programs that bring a provider of their own (`yield`).
     pub yields: bool,
     section: Vec<u8>,
     certain: bool,
@@ -101,7 +101,7 @@ impl ProviderState {
 pub struct State {
     /// The providers listed.
     pub providers: Vec<ProviderState>,
-    /// adjunct among them.
+    /// adjunct's entry, if there is one.
     pub adjunct: Option<ProviderState>,
     /// Whether the default provider is activated by name.
     pub default_active: bool,
@@ -223,7 +223,7 @@ fn provider(model: &Model, entry: &Entry) -> ProviderState {
     state
 }
 
-/// The first provider that a file activates, and neither after the default provider nor one of those that only complete it.
+/// The first provider that a file activates before the default provider, leaving out those that only complete it.
 fn before_default(listed: &[ProviderState]) -> Option<&ProviderState> {
     let active = listed.iter().filter(|p| p.active && ![&b"legacy"[..], b"base"].contains(&p.name.as_slice()));
     active.into_iter().next().filter(|p| p.name != b"default")
@@ -265,8 +265,8 @@ impl Plan<'_> {
         self.lines.push((section.to_owned(), name.to_owned(), value.to_owned()));
     }
 
-    /// The section that a module of the initialization section names, or (for `None`) that section itself. Where nothing
-    /// is named a section of ours is, and the line that names it is planned.
+    /// Finds the section that a module of the initialization section names, or (for `None`) that section itself. Where nothing is named, plans a
+    /// section of adjunct's and the line that names it.
     fn module_section(&mut self, module: Option<(&str, &str, &str)>) -> Result<String, Refused> {
         let (holder, key, ours) = module.unwrap_or(("default", "openssl_conf", "adjunct_init"));
         if module.is_some() {
@@ -300,7 +300,7 @@ impl Plan<'_> {
         }
     }
 
-    /// A section name that is not in use.
+    /// Makes a section name that is not in use.
     fn fresh(&self, wanted: &str) -> String {
         let taken =
             |name: &str| self.model.section(name.as_bytes()).is_some() || self.names.iter().any(|(n, _)| n == name);
@@ -363,8 +363,8 @@ impl Plan<'_> {
         }
     }
 
-    /// Without a provider activated by name OpenSSL activates the default provider by itself; with ours it no longer
-    /// does, and programs without it have no random numbers. So it is always activated by name.
+    /// Has the default provider activated by name. OpenSSL activates it by itself only as long as no provider is activated by name, as adjunct is;
+    /// programs without it have no random numbers.
     fn default_provider(&mut self, section: &str, listed: &[ProviderState]) -> Result<(), Refused> {
         let Some(default) = listed.iter().find(|p| p.name == b"default") else {
             self.name_is_free(section, "default")?;
@@ -480,7 +480,7 @@ impl Plan<'_> {
         }
     }
 
-    /// A section that serves two purposes cannot take a line for one of them.
+    /// Refuses a section that serves two purposes: it cannot take a line for one of them.
     fn distinct(&self) -> Result<(), Refused> {
         for (index, (name, place)) in self.names.iter().enumerate() {
             let again = self.names[..index].iter().any(|(other, _)| other == name) || name == "default";
@@ -510,7 +510,7 @@ impl Plan<'_> {
     }
 }
 
-/// A property query that stands in the file, and its clauses.
+/// Parses a property query of the file into its text and clauses.
 fn query(entry: &Entry) -> Result<(String, Vec<Clause>), Refused> {
     if !entry.certain {
         let text = "the property query depends on the environment".to_owned();

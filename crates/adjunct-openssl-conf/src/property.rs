@@ -1,6 +1,6 @@
 //! Property queries, as far as an edit must understand them (property(7)).
 
-/// One clause of a query.
+/// A clause of a query.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Clause {
     /// `?`: preferred, not required.

@@ -1,9 +1,9 @@
 //! The TLS groups: libssl keeps a group only if the provider that lists it is the one whose keys serve it, so every group
 //! of a key type we serve must be listed by us, too, or TLS loses it.
 //!
-//! What the default provider lists for our key types is passed on, so the groups are exactly those this OpenSSL was built
-//! with; those on curves that are not ours are served by `fallback` like any other key on such a curve. The groups of ML-KEM, which an
-//! OpenSSL before 3.5 has not, are listed besides.
+//! What the default provider lists for our key types is passed on, so the groups are exactly those this OpenSSL was built with; groups on curves that
+//! adjunct does not compute are served by `fallback`, like any other key on such a curve. The groups of ML-KEM, which OpenSSL lacks before 3.5, are
+//! listed besides.
 
 use crate::abi::guard;
 use crate::abi::param::{self, Param};
@@ -49,7 +49,7 @@ pub unsafe extern "C" fn get_capabilities(
     })
 }
 
-/// Where the entries go.
+/// The places where the next entries go.
 struct Next {
     callback: ExportCallback,
     argument: *mut c_void,
@@ -59,6 +59,9 @@ struct Next {
 }
 
 /// Passes an entry of the default provider on if it is of a key type we serve.
+///
+/// # Safety
+/// `argument` is the [`Next`] given with this function, and `params` OpenSSL's parameter array, which ends.
 unsafe extern "C" fn pass_on(params: *const Param, argument: *mut c_void) -> c_int {
     guard(0, || {
         // SAFETY: the argument is the `Next` given with this function; the array is OpenSSL's.

@@ -1,7 +1,7 @@
 //! Message digests (provider-digest(7)).
 //!
-//! Offered are those the CPU library has in constant space; MD5-SHA1, which only TLS 1.1 and older uses, is left to the
-//! default provider with the rest.
+//! The digests offered are those that the CPU library computes in constant space; MD5-SHA1, which only TLS 1.1 and older uses, and all others are
+//! left to the default provider.
 
 mod serialized;
 
@@ -225,7 +225,10 @@ fn describe(method: &Method, params: *mut Param) -> c_int {
     done.into()
 }
 
-/// Runs the one-shot function.
+/// Runs the one-shot function of a digest.
+///
+/// # Safety
+/// OpenSSL passes `length` readable bytes at `data`, room for `room` bytes at `out`, and a place for the length.
 unsafe fn at_once(
     method: &'static Method,
     data: *const u8,
@@ -272,8 +275,8 @@ unsafe extern "C" fn sha1_settable(_ctx: *mut c_void, _provctx: *mut c_void) -> 
     SHA1_SETTABLE.as_ptr()
 }
 
-/// The functions of one method and what OpenSSL lists it as; `extra` are the entries only some have. `ROOM` is there the words of the
-/// method's state: a server may have a context for each of many thousand connections.
+/// The functions of a method and what OpenSSL lists it as; `extra` are the entries only some have. `ROOM` is the number of words of the method's
+/// state: a server may have a context for each of many thousand connections.
 macro_rules! offer {
     ($($module:ident $method:ident $description:literal [$($extra:expr),*];)*) => {
         $(mod $module {

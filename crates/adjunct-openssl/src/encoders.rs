@@ -1,4 +1,4 @@
-//! The default provider's encoders, offered once more for keys of this module.
+//! The default provider's encoders, offered by this module for its own keys.
 
 use crate::abi::{self, Dispatch, OsslAlgorithm};
 use crate::fallback::{Library, Template};

@@ -1,5 +1,4 @@
-//! Hands what the CPU library lacks to OpenSSL's default provider: that of the libcrypto that loaded this module, so that nothing can
-//! come back to us.
+//! Hands operations that the CPU library lacks to the default provider of the libcrypto that loaded this module, which never calls this module back.
 
 pub use adjunct_ossl::default_provider::{
     Algorithm, Cache, Context, ExportCallback, Generation, Kind, Library, Mac, Output, Template, forward, library,

@@ -1,23 +1,23 @@
 //! Steps back where a program brings a provider of its own, so that `-provider` and `OSSL_PROVIDER_load` mean what they mean without
 //! adjunct (`yield = yes` in the module's section).
 //!
-//! Where no configuration activates a provider, OpenSSL loads `default` at the first search for an algorithm, and not at all in a
-//! program that has loaded a provider by then: a key that `openssl genpkey -provider tpm2` makes is the TPM's. A configuration that
-//! activates any provider ends that, so adjunct's activates `default` too, which is then before the program's provider, and so would
-//! adjunct be: the key would be software's.
+//! Where no configuration activates a provider, OpenSSL loads `default` at the first search for an algorithm, and not at all in a program that has
+//! loaded a provider by then: a key that `openssl genpkey -provider tpm2` makes is the TPM's. A configuration that activates any provider ends that.
+//! So adjunct's configuration activates `default` too; then `default` and adjunct would come before the program's provider, and make the key in
+//! software.
 //!
-//! Therefore: where a provider comes that is none of OpenSSL's, before the first search, adjunct offers nothing in this library context,
-//! and the preference for it becomes one for every provider but `default`. Where it is certain that OpenSSL would not have loaded
-//! `default` at all, the configuration's activation is taken from it, too: in the `openssl` command, and in programs that call nothing
-//! for which it would have been loaded, if they have one thread; in others, what the program's provider lacks is found in `default`.
-//! Programs are left as they are that load `default` themselves first, or that ask for providers in a way that keeps it
-//! (`OSSL_PROVIDER_try_load`). A query that a program has set itself stays, and `default` with it.
+//! Therefore, where a provider that does not come with OpenSSL is loaded before the first search, adjunct offers nothing in this library context, and
+//! the preference for adjunct is replaced by one for every provider but `default`. Where it is certain that OpenSSL would not have loaded `default`
+//! at all, `default` also loses the activation by the configuration: in the `openssl` command, and in programs with one thread that call nothing for
+//! which OpenSSL would have loaded it. In other programs, what the program's provider lacks is found in `default`. Nothing is changed in programs
+//! that load `default` themselves first, or that ask for providers in a way that keeps it (`OSSL_PROVIDER_try_load`). A property query that the
+//! program has set itself stays, and with it `default`.
 //!
-//! OpenSSL tells of providers while it holds its locks, so nothing is done then but to note it. Each search asks every provider what it
-//! offers, before it looks at the preference and without locks; the first that asks us after the notice does the change, and the others
-//! wait for it. So the preference is not read while it is changed: nobody has searched before. That first search still sees `default`,
-//! and what it has found of it stays known to OpenSSL, hidden by the preference; so where the program loads `default` later, that is changed
-//! once more, if there is one thread. Nothing is taken out of OpenSSL's lists: a search may stand within a walk through them.
+//! OpenSSL announces a provider while it holds its locks, so the announcement is only noted. Each search asks every provider what it offers, without
+//! locks and before it looks at the preference; the first search after the announcement makes the change, and other searches wait for it. So no
+//! thread reads the preference while it is changed. That first search still sees `default`: its algorithms stay known to OpenSSL, hidden by the
+//! preference. If the program loads `default` later, and has one thread, the preference is changed again. Nothing is removed from OpenSSL's lists,
+//! since a search may be walking through them.
 
 use adjunct::fork;
 use adjunct::slab::{Number, Slab};
@@ -37,16 +37,16 @@ const OTHERS: &str = "?provider!=default";
 /// What hides `default` from all that do not speak of providers.
 const NOT_DEFAULT: &str = "provider!=default";
 
-/// The providers that come with OpenSSL and serve none of the keys that adjunct serves, or are what it stands before.
+/// The providers that come with OpenSSL: they serve none of the keys that adjunct serves, or are what adjunct stands before.
 const OF_OPENSSL: [&CStr; 3] = [c"default", c"legacy", c"base"];
 
-/// Functions that load a provider beside `default`. Who calls them means to have both.
+/// Functions that load a provider beside `default`: a program that calls them means to have both.
 const BESIDE_DEFAULT: [&str; 2] = ["OSSL_PROVIDER_try_load", "OSSL_PROVIDER_try_load_ex"];
 
 /// Functions for which OpenSSL loads `default` before the first search.
 const FOR_DEFAULT: [&str; 2] = ["OSSL_PROVIDER_available", "OSSL_PROVIDER_do_all"];
 
-/// How far it is, in the lower half of [`Seen::phase`]. Those that are there already are told of.
+/// The phase of a watch, in the lower half of [`Seen::phase`]: it is told of the providers that exist already.
 const TOLD: u64 = 0;
 /// Nobody has searched for an algorithm.
 const FRESH: u64 = 1;
@@ -70,7 +70,7 @@ struct Seen {
     phase: AtomicU64,
     /// OpenSSL's default provider, which the configuration has activated before adjunct.
     default: AtomicPtr<c_void>,
-    /// The references to it that the configuration has made.
+    /// References to the provider that the configuration has made.
     references: AtomicI32,
     /// The references to this provider before the first search, which makes one to each.
     own_references: AtomicI32,
@@ -122,7 +122,7 @@ impl Watch {
         }
     }
 
-    /// Notes that the program looks at the providers there are, for which OpenSSL would have loaded `default`.
+    /// Notes that the program lists providers, for which OpenSSL would have loaded `default`.
     pub fn looked_at(&self) {
         let _ = self.seen.phase.compare_exchange(FRESH, SERVES, AcqRel, Acquire);
     }
@@ -182,7 +182,7 @@ impl Seen {
         STEPPED_BACK
     }
 
-    /// Ends that `default` is hidden, which the program has loaded now. With more threads that cannot be done.
+    /// Stops hiding `default`, which the program has loaded now. In a program with threads that cannot be done.
     fn show_default(&self, core: &Core) -> u64 {
         if has_one_thread() {
             self.set(core, NOT_DEFAULT, OTHERS);
@@ -250,7 +250,7 @@ impl Seen {
     }
 }
 
-/// The one behind the argument of a notice, while it is there.
+/// The entry that the argument of a notice stands for, while it exists.
 fn seen(argument: *mut c_void) -> Option<adjunct::slab::Entry<Seen>> {
     SEEN.get(Number::from_integer(argument as usize as u64)?)
 }

@@ -1,9 +1,9 @@
-//! When the core is made ready: its counters mapped, its random generator seeded, the memory of batches there.
+//! When the core is made ready: its counters mapped, its random generator seeded, the memory of batches allocated.
 //!
-//! Many programs load OpenSSL's configuration and never compute anything (`openssl version`, `curl --version`), so it is done at the first
-//! search for an algorithm. It makes system calls, for which a filter may kill that a program has closed meanwhile; and it opens files, which
-//! are gone after a chroot. So a program that can do such a thing has the core made ready while the module loads: one that has libseccomp,
-//! that refers to one of the functions in [`CHANGES`] itself, or of which that cannot be told.
+//! Many programs load OpenSSL's configuration and never compute anything (`openssl version`, `curl --version`), so the core is made ready at the
+//! first search for an algorithm. That makes system calls, for which a filter may kill that the program has installed by then, and opens files, which
+//! are gone after a chroot. So in a program that can do such a thing the core is made ready while the module loads: in one that has libseccomp, that
+//! itself refers to one of the functions in [`CHANGES`], or whose references cannot be read.
 
 use crate::abi::core::Core;
 use crate::asynchronous;

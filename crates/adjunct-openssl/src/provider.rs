@@ -13,7 +13,7 @@ use adjunct_ossl::engines::Engines;
 use std::ffi::{CStr, c_int, c_void};
 use std::sync::atomic::{AtomicPtr, Ordering};
 
-/// One loaded instance; every context holds a pointer to it, and OpenSSL keeps it alive as long as they live.
+/// A loaded instance of the provider; every context holds a pointer to it, and OpenSSL keeps it alive as long as they live.
 #[derive(Debug)]
 pub struct Provider {
     /// OpenSSL as this instance sees it.
@@ -29,9 +29,9 @@ pub struct Provider {
     /// What watches out for a program's own provider (`yield = yes`).
     pub(crate) watch: Option<Watch>,
     pub(crate) library: fallback::Cache,
-    /// What it offers, by operation.
+    /// The algorithms that the provider offers, by operation.
     pub(crate) tables: Vec<(c_int, Vec<OsslAlgorithm>)>,
-    /// Made when they are first asked for; null until then.
+    /// The encoders, made when they are first asked for; null until then.
     pub(crate) encoders: AtomicPtr<Encoders>,
 }
 

@@ -1,8 +1,8 @@
 //! Random generation, on request (`algorithms = ALL,RAND`): CTR-DRBG by the CPU library's generator.
 //!
-//! That generator seeds itself from the operating system, per thread, and notices forks. So the contexts OpenSSL makes (a
-//! primary one, and two per thread below it) share no state and need neither parents nor locks, and a seed the caller brings
-//! adds to what it gives but replaces nothing: no result can be repeated, as a test with a known seed would want.
+//! That generator seeds itself from the operating system, per thread, and notices forks. So the contexts that OpenSSL makes (a primary one, and two
+//! per thread below it) share no state and need neither parents nor locks. A seed that the caller brings is mixed in and replaces nothing, so that a
+//! test with a known seed cannot repeat a result.
 
 use crate::abi::param::{self, Param};
 use crate::abi::reason::{Reason, prov};
@@ -23,7 +23,7 @@ const READY: u8 = 1;
 
 /// Security strength in bits: the library's generator is AES-256.
 const STRENGTH: c_uint = 256;
-/// Bytes in one request (NIST SP 800-90A, table 3).
+/// The most bytes of a request (NIST SP 800-90A, table 3).
 const MAX_REQUEST: usize = 1 << 16;
 /// The longest input of a kind, in bytes, as OpenSSL's own generator has it.
 const MAX_LENGTH: usize = i32::MAX as usize;
@@ -60,7 +60,7 @@ impl Context {
         }
     }
 
-    /// As in OpenSSL, what is asked before it was instantiated, or after it was uninstantiated, is instantiated by that.
+    /// Instantiates a generator that is asked before it was instantiated, or after it was uninstantiated, as OpenSSL does.
     fn ready(&self) -> bool {
         let may = self.state.load(Relaxed) == READY || self.cipher.load(Relaxed);
         if may {
@@ -244,6 +244,9 @@ unsafe extern "C" fn nonce(ctx: *mut c_void, out: *mut u8, strength: c_uint, lea
 }
 
 /// Gives a generator below this one its seed, in a buffer [`clear_seed`] takes back.
+///
+/// # Safety
+/// OpenSSL passes a live context of this generator, a place for a buffer, and `additional_length` readable bytes at `additional`.
 unsafe extern "C" fn get_seed(
     ctx: *mut c_void,
     buffer: *mut *mut u8,

@@ -18,7 +18,7 @@ fn run_on(scenario: &str, cpu: &str) -> String {
     run_with(scenario, cpu, "")
 }
 
-/// With further lines in our section of the configuration.
+/// Runs a scenario with further lines in adjunct's section of the configuration.
 fn run_with(scenario: &str, cpu: &str, more: &str) -> String {
     run_in(&[("ADJUNCT_CPU", cpu)], scenario, more)
 }

@@ -28,7 +28,7 @@ fn block(name: &str) -> usize {
     }
 }
 
-/// One message in two pieces that end at every place of its first blocks, then again with or without a key and an IV.
+/// A message in two pieces that end at every place of its first blocks, then again with or without a key and an IV.
 #[test]
 fn again_at_every_place_of_a_block() {
     let mut comparison = Comparison::new();
@@ -64,7 +64,7 @@ fn again_at_every_place_of_a_block() {
     comparison.finish();
 }
 
-/// A tag that was set to be compared with is not one that was made: it is not given out after a turn to encryption.
+/// A tag that was set to be compared with is not given out after a turn to encryption.
 #[test]
 fn a_tag_set_for_decryption_is_not_given_out() {
     let mut comparison = Comparison::new();

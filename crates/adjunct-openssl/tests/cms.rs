@@ -1,5 +1,5 @@
-//! CMS with several RSA recipients, decrypted by the key alone: libcrypto then tries every recipient, and what a wrong one
-//! gives decides whether the message can be read.
+//! CMS with several RSA recipients, decrypted by the key alone: libcrypto then tries every recipient, and the message can be read only if a wrong
+//! recipient gives what libcrypto expects.
 
 mod common;
 

@@ -1,4 +1,4 @@
-//! What is counted: what ran, by what ran it, once; and nothing that was refused.
+//! Counting: each operation counts once, by what ran it, and a refused one does not count.
 
 #![allow(clippy::undocumented_unsafe_blocks)] // contexts live until freed, and buffers are as long as said
 

@@ -33,7 +33,7 @@ fn fetch(name: &CStr, query: &CStr) -> Md {
     md
 }
 
-/// From 3.4 on, extendable-output functions have no length of their own.
+/// Whether a digest has a length of its own: extendable-output functions have none from OpenSSL 3.4 on.
 fn usual_length(name: &CStr) -> bool {
     let version = unsafe { (OPENSSL_version_major(), OPENSSL_version_minor()) };
     FIXED.contains(&name) || version < (3, 4)
@@ -277,7 +277,10 @@ fn squeezing_in_pieces_gives_the_default_providers_stream() {
     }
 }
 
-/// Where a context of libcrypto's holds what its provider made (`algctx` of crypto/evp/evp_local.h), as programs that read it take it to be.
+/// What the provider made for a context of libcrypto's (`algctx` of crypto/evp/evp_local.h), which some programs read.
+///
+/// # Safety
+/// `context` is a live context whose digest a provider serves; the version of its libcrypto is the one that the words below are of.
 unsafe fn state_of(context: &Context) -> *mut u8 {
     let words = if unsafe { OPENSSL_version_major() } == 3 { 7 } else { 4 };
     unsafe { *context.0.cast::<*mut u8>().add(words) }

@@ -483,7 +483,7 @@ fn tls_key_shares() {
     }
 }
 
-/// From OpenSSL 3.2 on keys may be derived from keying material (RFC 9180, 7.1.3).
+/// Keys derived from keying material (RFC 9180, 7.1.3; since OpenSSL 3.2) are the default provider's.
 #[test]
 fn derived_keys_are_the_default_providers() {
     if unsafe { (OPENSSL_version_major(), OPENSSL_version_minor()) } < (3, 2) {
@@ -494,7 +494,7 @@ fn derived_keys_are_the_default_providers() {
     assert_eq!(to_data(&ours, ALL), to_data(&stock, ALL));
 }
 
-/// From OpenSSL 3.2 on nonces may be asked to be deterministic (RFC 6979).
+/// Deterministic nonces (RFC 6979; since OpenSSL 3.2) are the default provider's.
 #[test]
 fn deterministic_nonces_are_the_default_providers() {
     if unsafe { (OPENSSL_version_major(), OPENSSL_version_minor()) } < (3, 2) {

@@ -284,7 +284,7 @@ fn signing_contexts_tell_and_take_the_same() {
     assert_eq!(told[0], told[1]);
 }
 
-/// Without a digest context: never up to OpenSSL 3.3, since then by message functions and by those of digests.
+/// Signing without a digest context: never up to OpenSSL 3.3, since then by message functions and by those of digests.
 #[test]
 fn plain_signing_is_as_without_us() {
     type Init = unsafe extern "C" fn(PkeyCtx, *mut Opaque, *const OSSL_PARAM) -> c_int;

@@ -87,7 +87,10 @@ extern "C" fn pass(_: MdCtx, _: *const c_void, _: usize) -> c_int {
     1
 }
 
-/// The digest of everything.
+/// A digest that is the same for all messages.
+///
+/// # Safety
+/// `out` has room for the digest.
 unsafe extern "C" fn constant(_: MdCtx, out: *mut u8) -> c_int {
     unsafe { std::slice::from_raw_parts_mut(out, 32) }.fill(0x5a);
     1
@@ -97,7 +100,10 @@ extern "C" fn key(_: CipherCtx, _: *const u8, _: *const u8, _: c_int) -> c_int {
     1
 }
 
-/// Enciphers nothing.
+/// A cipher that copies its input.
+///
+/// # Safety
+/// `out` has room for `length` bytes and `data` has as many.
 unsafe extern "C" fn copy(_: CipherCtx, out: *mut u8, data: *const u8, length: usize) -> c_int {
     unsafe { std::ptr::copy(data, out, length) };
     1

@@ -40,7 +40,7 @@ impl Type {
         self.1.map(|group| Value::utf8(c"group", group)).into_iter().collect()
     }
 
-    /// One of the default provider's, as data for both.
+    /// Data of a key that the default provider made, for both providers.
     fn material(self) -> Vec<Value> {
         let key = generate(self.0, DEFAULT, false, &[&self.sets()]).expect("a key");
         let data = to_data(&key, ALL).expect("its data");

@@ -13,7 +13,7 @@ use evp::*;
 use std::ffi::{CStr, c_int};
 use std::ptr::{null, null_mut};
 
-/// One of the default provider's, as data for both.
+/// Data of a key that the default provider made, for both providers.
 fn material(sets: &[Value]) -> Vec<Value> {
     let key = generate(c"RSA", DEFAULT, false, &[sets]).expect("a key");
     to_data(&key, ALL).expect("its data")
@@ -67,7 +67,7 @@ fn look(r: &mut Recorder, ctx: PkeyCtx) {
 /// Cases at most, spread over all that could be made of the settings.
 const MOST: usize = 6000;
 
-/// The value that a case has of each setting: one after the other, or where everything is tried all of them.
+/// The values that a case has of each setting: one setting after the other, or where everything is tried all combinations.
 fn cases<const N: usize>(settings: [usize; N]) -> Vec<[usize; N]> {
     if !deep() {
         let most = settings.iter().copied().max().unwrap_or(0);

@@ -133,7 +133,7 @@ fn a_forged_message_never_passes() {
     }
 }
 
-/// A message that failed does not pass by ending it again.
+/// A message that failed does not pass when it is ended again.
 #[test]
 fn a_refused_message_does_not_pass_later() {
     for name in GCM.iter().chain(&["ChaCha20-Poly1305"]) {

@@ -47,7 +47,7 @@ const RANDOM: &[Work] = &[(Feature::Aes, 256 / 16 * 14)];
 /// Steps after which a trace ends: only a signature is longer, and by then is deep in its exponentiation.
 const LONGEST: u64 = 500_000;
 
-/// Everything the provider serves that the catalogue calls hardware on x86-64.
+/// The functions that the provider serves and that the catalogue calls hardware on x86-64.
 const CASES: &[Case] = &[
     (Function::AesEcb, 128, "cipher AES-128-ECB", AES_128),
     (Function::AesEcb, 256, "decipher AES-256-ECB", AES_256),

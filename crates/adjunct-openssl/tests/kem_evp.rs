@@ -99,7 +99,7 @@ fn octets(name: &CStr, bytes: &[u8]) -> Value {
     Value::octets(name, bytes)
 }
 
-/// One value of a key's data.
+/// A value of a key's data.
 fn part(key: &Key, name: &CStr) -> Option<Vec<u8>> {
     to_data(key, ALL)?.into_iter().find(|v| v.name.as_c_str() == name).map(|v| v.data)
 }

@@ -151,7 +151,7 @@ fn any_chunking_copy_and_restart_give_the_same() {
     }
 }
 
-/// One call of a random sequence; both providers must answer it alike.
+/// A call of a random sequence; both providers must answer it alike.
 #[derive(Debug, Clone)]
 enum Call {
     Init(Option<Vec<u8>>, Option<&'static CStr>),

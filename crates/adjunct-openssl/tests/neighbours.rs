@@ -102,14 +102,14 @@ fn who_looks_at_providers_keeps_default() {
     assert_eq!(ours, stock);
 }
 
-/// Its own query stays as it is, so that `default` cannot be hidden by one.
+/// A program's own default query stays, so that `default` cannot be hidden by adjunct's.
 #[test]
 fn a_program_with_a_query_of_its_own_keeps_it() {
     let found = run(&place().program, "adjunct.cnf", "foreign, own query");
     assert!(found.contains("SHA256: foreign\n") && found.contains("SHA512: default\n"), "{found}");
 }
 
-/// With threads `default` stays for what the program's provider lacks.
+/// In a program with threads, too, `default` stays for what the program's provider lacks.
 #[test]
 fn threads_that_search_first_together_find_the_same() {
     for _ in 0..if std::env::var_os("ADJUNCT_DEEP").is_some() { 2000 } else { 50 } {

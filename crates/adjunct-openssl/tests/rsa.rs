@@ -207,7 +207,10 @@ fn a_new_context_has_the_defaults_of_openssl_and_tells_what_was_set() {
     errors();
 }
 
-/// Everything a signature context says of itself.
+/// The parameters that a signature context tells.
+///
+/// # Safety
+/// `ctx` is a live context of an RSA signature.
 unsafe fn tell(ctx: PkeyCtx) -> Vec<Option<Vec<u8>>> {
     let mut all = Vec::new();
     for name in [c"pad-mode", c"digest", c"mgf1-digest", c"saltlen"] {

@@ -90,7 +90,7 @@ fn generated_keys_are_good() {
     errors();
 }
 
-/// Only n, e and d: no CRT.
+/// Keys with n, e and d alone sign without CRT.
 #[test]
 fn keys_without_factors_and_with_wrong_ones_sign() {
     let key = twins(1024, 2, 65537);

@@ -142,7 +142,7 @@ fn what_is_done_confined_is_counted() {
     assert_eq!(run.digests(NOBODY), 600);
 }
 
-/// In a service whose filter is there before the module: it serves, and does not count.
+/// In a service whose filter is in force before the module is loaded, it serves and does not count.
 #[cfg(target_arch = "x86_64")]
 #[test]
 fn in_a_service_with_a_filter_it_serves() {

@@ -14,7 +14,7 @@ pub struct Builder {
 }
 
 impl std::fmt::Debug for Builder {
-    /// Not the values, which may be secret.
+    /// Shows no values, which may be secret.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Builder").finish_non_exhaustive()
     }

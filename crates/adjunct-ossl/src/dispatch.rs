@@ -20,7 +20,7 @@ impl Dispatch {
     pub const END: Dispatch = Dispatch { id: 0, function: None };
 }
 
-/// One entry of a dispatch table: `entry!(id::CIPHER_NEWCTX, newctx)`.
+/// Makes an entry of a dispatch table: `entry!(id::CIPHER_NEWCTX, newctx)`.
 #[macro_export]
 macro_rules! entry {
     ($id:expr, $function:expr) => {{
@@ -80,7 +80,7 @@ impl OsslAlgorithm {
         })
     }
 
-    /// Whether one of its names is `name`; to be asked of an entry of [`OsslAlgorithm::list`].
+    /// Whether one of the algorithm's names is `name`; for an entry of [`OsslAlgorithm::list`].
     pub(crate) fn is_named(&self, name: &CStr) -> bool {
         // SAFETY: the names of an entry before the end are a C string.
         let names = unsafe { CStr::from_ptr(self.names) }.to_bytes();

@@ -25,17 +25,17 @@ impl std::fmt::Debug for Engines {
 }
 
 impl Engines {
-    /// Those of a libcrypto; none where it was not found.
+    /// Finds the engine functions of a libcrypto; empty where it was not found.
     pub fn of(libcrypto: Option<Object>) -> Engines {
         Engines(libcrypto.and_then(Functions::find))
     }
 
-    /// Whether one is registered for the digest of this number (`NID_*`).
+    /// Whether an engine is registered for the digest of this number (`NID_*`).
     pub fn replace_digest(&self, number: c_int) -> bool {
         self.0.as_ref().is_some_and(|functions| functions.has(functions.digest_engine, number))
     }
 
-    /// Whether one is registered for the cipher of this number (`NID_*`).
+    /// Whether an engine is registered for the cipher of this number (`NID_*`).
     pub fn replace_cipher(&self, number: c_int) -> bool {
         self.0.as_ref().is_some_and(|functions| functions.has(functions.cipher_engine, number))
     }

@@ -1,4 +1,4 @@
-//! libcrypto's queue of errors, each thread's own, for those that are no provider (those have [`crate::core::Core::raise`]).
+//! libcrypto's queue of errors, of which each thread has its own, for modules that are no provider (a provider has [`crate::core::Core::raise`]).
 
 use crate::reason::Reason;
 use std::ffi::{c_char, c_int};

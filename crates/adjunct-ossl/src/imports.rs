@@ -1,5 +1,5 @@
-//! What the objects of a process call of other objects, read from their dynamic sections in memory: no file is opened, which a
-//! process without its file system could not do.
+//! Functions that the objects of a process import from other objects, read from their dynamic sections in memory. No file is opened, because a
+//! process may have lost its file system.
 
 use crate::object::{self, Loaded, Object};
 use std::ffi::{CStr, c_char};
@@ -25,7 +25,7 @@ type Symbol = libc::Elf64_Sym;
 #[cfg(target_pointer_width = "32")]
 type Symbol = libc::Elf32_Sym;
 
-/// Where in `info` the number of the symbol stands (`ELF64_R_SYM`, `ELF32_R_SYM`).
+/// Bits below the number of the symbol in `info` (`ELF64_R_SYM`, `ELF32_R_SYM`).
 const SYMBOL_SHIFT: u32 = if cfg!(target_pointer_width = "64") { 32 } else { 8 };
 
 /// Tags of the dynamic section (elf.h).
@@ -43,8 +43,8 @@ mod tag {
     pub const JMPREL: isize = 23;
 }
 
-/// Which of some lists of functions have one that the program refers to and does not bring itself. Its libraries' references
-/// do not count, nor what it looks up while it runs. `None` where it does not tell, being linked statically.
+/// For each list of functions, whether the program refers to one of them that it does not bring itself. References of its libraries do not count, nor
+/// what it looks up while it runs. `None` for a program that is linked statically, which tells nothing.
 pub fn of_program<const N: usize>(lists: [&[&str]; N]) -> Option<[bool; N]> {
     let mut found = [false; N];
     let mut told = false;
@@ -102,7 +102,7 @@ struct Tables {
 }
 
 impl Tables {
-    /// `None` where it is linked statically.
+    /// Reads the tables of an object; `None` where it is linked statically.
     ///
     /// # Safety
     /// The object is as the loader describes it.

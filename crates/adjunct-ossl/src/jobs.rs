@@ -27,7 +27,7 @@ crate::functions! {
     set_status c"ASYNC_WAIT_CTX_set_status" (Opaque, c_int) -> c_int;
 }
 
-/// Those of the libcryptos that have loaded us.
+/// The job functions of the libcryptos that have loaded the module.
 static KNOWN: Known<Jobs> = Known::new();
 
 /// Finds the functions of a libcrypto; to be called when the module is loaded. Where they cannot be found no job is ever seen.

@@ -1,4 +1,4 @@
-//! Something of each libcrypto that has loaded us: of one, save in a process that holds several.
+//! A value for each libcrypto that has loaded the module: one, unless the process holds several.
 
 use crate::object::Object;
 use std::sync::atomic::{AtomicPtr, Ordering};
@@ -14,12 +14,12 @@ struct Entry<T: 'static> {
 }
 
 impl<T> Known<T> {
-    /// None yet.
+    /// Makes an empty list.
     pub const fn new() -> Known<T> {
         Known(AtomicPtr::new(std::ptr::null_mut()))
     }
 
-    /// All that were met, the newest first.
+    /// All values, the newest first.
     #[inline]
     pub fn iter(&self) -> impl Iterator<Item = &'static T> {
         self.entries().map(|entry| &entry.value)
@@ -36,7 +36,7 @@ impl<T> Known<T> {
         unsafe { self.0.load(Ordering::Acquire).as_ref() }
     }
 
-    /// That of a libcrypto.
+    /// The value for a libcrypto.
     pub fn of(&self, object: Object) -> Option<&'static T> {
         self.entries().find(|entry| entry.base == object.base()).map(|entry| &entry.value)
     }

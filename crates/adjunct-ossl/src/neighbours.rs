@@ -17,7 +17,7 @@ pub(crate) type Register =
 pub(crate) type Name = unsafe extern "C" fn(Handle) -> *const c_char;
 pub(crate) type Count = unsafe extern "C" fn(Handle, c_int) -> c_int;
 
-/// What tells of them; all since OpenSSL 3.0.
+/// The functions that tell of other providers; all exist since OpenSSL 3.0.
 #[derive(Debug, Clone, Copy)]
 pub struct Neighbours {
     pub(crate) own: Handle,
@@ -86,7 +86,7 @@ impl Neighbours {
         unsafe { self.references(self.own) }
     }
 
-    /// Takes one activation from a provider; with the last it is asked for nothing any more.
+    /// Takes one activation from a provider; after the last one it is asked for nothing any more.
     ///
     /// # Safety
     /// As for [`Neighbours::name`], not in a [`Notice`], and the activation is the caller's to take.

@@ -1,4 +1,4 @@
-//! Shared objects of the process: the libcrypto that called us, or the one that there is, and its functions.
+//! Shared objects of the process: the libcrypto that called the module, or any other that is loaded, and its functions.
 
 use std::ffi::{CStr, c_char, c_int, c_void};
 
@@ -38,7 +38,7 @@ impl Object {
         there.or_else(|| names.iter().find_map(|name| open(name, libc::RTLD_NODELETE)))
     }
 
-    /// Where it is loaded.
+    /// Address where the object is loaded.
     pub const fn base(self) -> usize {
         self.base
     }
@@ -54,7 +54,7 @@ impl Object {
     }
 }
 
-/// The libcrypto that the process has, or else the system's: for those that no libcrypto has called.
+/// The libcrypto that the process has, or else the system's: for callers that no libcrypto has called.
 pub fn libcrypto() -> Option<Object> {
     Object::named(&[c"libcrypto.so.3", c"libcrypto.so.4"], c"OSSL_LIB_CTX_new")
 }
@@ -71,7 +71,7 @@ pub type Header = libc::Elf32_Phdr;
 pub struct Loaded<'a> {
     /// What is added to the addresses that its file has.
     pub base: usize,
-    /// The path it was loaded from; empty or null for the program itself. It lives as long as the object.
+    /// Path that the object was loaded from; empty or null for the program itself. It lives as long as the object.
     name: *const c_char,
     /// Its program headers.
     pub headers: &'a [Header],
@@ -85,7 +85,7 @@ impl Loaded<'_> {
         path.rsplit(|&b| b == b'/').next().is_some_and(|name| name.starts_with(start))
     }
 
-    /// Where a segment is loaded.
+    /// Address where a segment is loaded.
     pub fn start(&self, header: &Header) -> usize {
         self.base.wrapping_add(header.p_vaddr as usize)
     }
@@ -125,7 +125,7 @@ pub fn find_loaded<T, F: FnMut(Loaded<'_>) -> Option<T>>(find: F) -> Option<T> {
 /// one: in libcrypto that takes longer than all else a module does while it loads.)
 struct Place {
     base: usize,
-    /// The path it was loaded from; empty for the program itself. It lives as long as the object, which its caller keeps.
+    /// Path that the object was loaded from; empty for the program itself. It lives as long as the object, which its caller keeps.
     name: *const c_char,
 }
 
@@ -166,7 +166,7 @@ macro_rules! functions {
         }
 
         impl $name {
-            /// Looks all of them up.
+            /// Looks up all functions.
             $visibility fn find(object: $crate::object::Object) -> Option<$name> {
                 Some($name {
                     $($($part: <$type>::find(object)?,)*)?

@@ -5,7 +5,7 @@ use crate::errors::Errors;
 use std::ffi::{CStr, c_char, c_int};
 
 crate::functions! {
-    /// What sets it; exists since OpenSSL 3.0.
+    /// The function that sets the default properties; exists since OpenSSL 3.0.
     pub Properties { errors: Errors }:
     set c"EVP_set_default_properties" (Opaque, *const c_char) -> c_int;
 }

@@ -22,7 +22,7 @@ impl Reason {
         Reason { library, number, data: None }
     }
 
-    /// This error with `data` as its text, which OpenSSL reads as a format: a `%` must not be in it.
+    /// The error with `data` as its text, which OpenSSL reads as a format: a `%` must not be in it.
     #[must_use]
     pub const fn with(self, data: &'static CStr) -> Reason {
         let bytes = data.to_bytes();
@@ -44,7 +44,7 @@ impl Reason {
         (self.library as c_int, self.number as c_int)
     }
 
-    /// The words that go with it.
+    /// The text that goes with the error.
     pub const fn data(self) -> Option<&'static CStr> {
         self.data
     }
@@ -61,7 +61,7 @@ macro_rules! library {
         pub mod $module {
             use super::{COMMON, FATAL, Reason};
 
-            /// Its own reasons with the names that the header gives them.
+            /// The library's own reasons with the names that the header gives them.
             pub const ALL: &[(&str, u32)] = &[$((concat!($prefix, stringify!($name)), $name.code())),*];
             $(pub const $name: Reason = Reason::new($library, $number);)*
             pub const MALLOC_FAILURE: Reason = Reason::new($library, 256 | COMMON | FATAL);

@@ -1,8 +1,8 @@
-//! A PKCS #11 module, any, called by a program: what administrators' tools need of it.
+//! Calls of any PKCS #11 module, as administrators' tools need them.
 //!
-//! The answers stay what the module gave: every mechanism of its list, every bit of its flags, every byte of its fields, and the
-//! number of each return value. The crate `cryptoki` is made for programs that compute with keys, and gives a part of that: of the
-//! mechanisms those it has names for (no SHA-224, no SHA-3), of flags those it knows, the time only beside the flag of a clock.
+//! Answers are passed on as the module gave them: every mechanism of its list, every bit of its flags, every byte of its fields, and the number of
+//! each return value. The crate `cryptoki` is made for programs that compute with keys, and leaves a part of that out: mechanisms that it has no
+//! names for (SHA-224, SHA-3), flags that it does not know, and the time unless the token's flags name a clock.
 
 pub use cryptoki_sys as sys;
 use cryptoki_sys::*;
@@ -20,7 +20,7 @@ pub struct Rv(pub CK_RV);
 pub enum LoadError {
     /// The loader's words.
     Loader(String),
-    /// It has no C_GetFunctionList: the loader's words.
+    /// The module has no C_GetFunctionList: the loader's words.
     NoFunctionList(String),
     /// C_GetFunctionList gave none.
     Refused,
@@ -96,7 +96,7 @@ impl Module {
         Ok(Module { list, initialized: false })
     }
 
-    /// Initializes it, without arguments.
+    /// Initializes the module, without arguments.
     ///
     /// # Errors
     /// What the module returns.
@@ -106,7 +106,7 @@ impl Module {
         Ok(())
     }
 
-    /// Initializes it for several threads, which lock as the system does.
+    /// Initializes the module for several threads, which lock as the system does.
     ///
     /// # Errors
     /// What the module returns.
@@ -278,7 +278,7 @@ impl Session<'_> {
         call!(self.module, C_SetPIN, self.handle, old_pin, length(old), new_pin, length(new))
     }
 
-    /// Closes it.
+    /// Closes the session.
     ///
     /// # Errors
     /// What the module returns.

@@ -25,11 +25,11 @@ pub const PARTS: [CK_ATTRIBUTE_TYPE; 13] = [
 /// No module's object has a longer value, and no key is longer wrapped.
 const LONGEST: CK_ULONG = 1 << 24;
 
-/// Found at one call.
+/// The most objects that one call finds.
 const AT_ONCE: usize = 64;
 
 impl Session<'_> {
-    /// The objects that have all of these attributes, in the module's order.
+    /// Finds the objects that have all of these attributes, in the module's order.
     ///
     /// # Errors
     /// What the module returns.
@@ -50,7 +50,7 @@ impl Session<'_> {
         call!(self.module, C_FindObjectsFinal, self.handle).and(result).map(|()| found)
     }
 
-    /// The first objects that have all of these attributes, at most `most`, by one call of the search.
+    /// Finds the first objects that have all of these attributes, at most `most`, by one call of the search.
     ///
     /// # Errors
     /// What the module returns.

@@ -14,32 +14,32 @@ pub type Attribute = (CK_ATTRIBUTE_TYPE, Zeroizing<Vec<u8>>);
 pub struct Template(Vec<Attribute>);
 
 impl std::fmt::Debug for Template {
-    /// Without the values, which may be keys.
+    /// Shows no values, which may be keys.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_list().entries(self.0.iter().map(|(kind, _)| kind)).finish()
     }
 }
 
 impl Template {
-    /// Without attributes.
+    /// Makes an empty list of attributes.
     pub fn new() -> Template {
         Template::default()
     }
 
-    /// With this attribute besides.
+    /// Adds an attribute.
     #[must_use]
     pub fn with(mut self, kind: CK_ATTRIBUTE_TYPE, value: &[u8]) -> Template {
         self.set(kind, value);
         self
     }
 
-    /// With this number besides.
+    /// Adds an attribute with a number.
     #[must_use]
     pub fn with_number(self, kind: CK_ATTRIBUTE_TYPE, value: CK_ULONG) -> Template {
         self.with(kind, &value.to_ne_bytes())
     }
 
-    /// With this flag besides.
+    /// Adds an attribute with a flag.
     #[must_use]
     pub fn with_flag(self, kind: CK_ATTRIBUTE_TYPE, value: bool) -> Template {
         self.with(kind, &[if value { CK_TRUE } else { CK_FALSE }])
@@ -64,7 +64,7 @@ impl Template {
         self.0.is_empty()
     }
 
-    /// As calls have it: the values are only read.
+    /// The attributes as calls take them: the values are only read.
     pub(crate) fn list(&self) -> Vec<CK_ATTRIBUTE> {
         let attribute = |(kind, value): &Attribute| CK_ATTRIBUTE {
             type_: *kind,
@@ -84,9 +84,9 @@ impl FromIterator<Attribute> for Template {
 /// A mechanism, with the parameter that it takes.
 #[derive(Debug, Clone, Copy)]
 pub enum Mechanism<'a> {
-    /// One without a parameter.
+    /// A mechanism without a parameter.
     Plain(CK_MECHANISM_TYPE),
-    /// One whose parameter is an initialization vector.
+    /// A mechanism whose parameter is an initialization vector.
     Iv(CK_MECHANISM_TYPE, &'a [u8]),
     /// RSA's OAEP.
     Oaep {
@@ -101,7 +101,7 @@ pub enum Mechanism<'a> {
     Ctr {
         /// The first block.
         block: [u8; 16],
-        /// So many.
+        /// Bits of the counter.
         bits: u8,
     },
     /// AES-GCM with a tag of 16 bytes.

@@ -40,7 +40,7 @@ fn list(attributes: &Attributes) -> Vec<Attribute> {
     attributes.iter().filter_map(|(kind, value)| Some((kind, bytes(value)?))).collect()
 }
 
-/// The attributes that make a private key: class, type and numbers; `None` where it is none, or of a kind that no token here takes.
+/// The attributes that make a private key: class, type and numbers; `None` where the bytes are no key, or one of a kind that no token here takes.
 pub fn private_key(der: &[u8], packed: Packed) -> Option<Vec<Attribute>> {
     let wrapped;
     let der = match packed {
@@ -74,7 +74,7 @@ fn pack(algorithm: AlgorithmIdentifierRef<'_>, der: &[u8]) -> Option<Der> {
     info.to_der().ok().map(Zeroizing::new)
 }
 
-/// The attributes that make a public key, by its SubjectPublicKeyInfo: class, type and numbers; `None` where it is none.
+/// The attributes that make a public key, by its SubjectPublicKeyInfo: class, type and numbers; `None` where the bytes are none.
 pub fn public_key(der: &[u8]) -> Option<Vec<Attribute>> {
     let info = SubjectPublicKeyInfoRef::from_der(der).ok()?;
     let bits = info.subject_public_key.as_bytes()?;

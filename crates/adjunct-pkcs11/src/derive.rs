@@ -1,4 +1,4 @@
-//! C_DeriveKey: what a derived key takes from its template and from the keys that it comes of.
+//! C_DeriveKey: the attributes that a derived key gets from its template and from its base keys.
 
 use crate::handle::Handle;
 use crate::mechanism::derive::{Derivation, Inherit, tls};
@@ -118,7 +118,7 @@ impl<'a> Deriving<'a> {
         Ok(handles)
     }
 
-    /// One key.
+    /// Derives a key.
     ///
     /// # Errors
     /// Those of the derivation and of templates.

@@ -1,4 +1,4 @@
-//! C_EncapsulateKey, C_DecapsulateKey: secret keys that come of ML-KEM.
+//! C_EncapsulateKey, C_DecapsulateKey: secret keys made by ML-KEM.
 
 use crate::handle::Handle;
 use crate::mechanism::Mechanism;

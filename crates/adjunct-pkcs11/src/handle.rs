@@ -11,7 +11,7 @@ pub struct Handle(CK_ULONG);
 const FIRST: u64 = 1 << 32;
 
 impl Handle {
-    /// That of a number.
+    /// The handle of a number.
     pub fn of(number: Number) -> Handle {
         Handle(number.get() - FIRST + 1)
     }
@@ -22,7 +22,7 @@ impl Handle {
         Number::from_integer(number)
     }
 
-    /// As callers see it.
+    /// The value that callers see.
     pub const fn get(self) -> CK_ULONG {
         self.0
     }

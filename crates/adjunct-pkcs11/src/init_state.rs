@@ -3,7 +3,7 @@
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::{AcqRel, Acquire};
 
-/// That of a module, for as long as the process runs.
+/// The state of initialization of a module, for as long as the process runs.
 #[derive(Debug)]
 pub struct InitState {
     /// Changes with each C_Initialize and C_Finalize; odd while the module is initialized.
@@ -11,7 +11,7 @@ pub struct InitState {
 }
 
 impl InitState {
-    /// That of a module that is initialized.
+    /// The state of a module that is initialized.
     pub const fn initialized() -> InitState {
         InitState { epoch: AtomicU64::new(1) }
     }
@@ -22,12 +22,12 @@ impl InitState {
         self.epoch.load(Acquire) % 2 == 1
     }
 
-    /// Initializes it; `false` where it is so already, or another thread was first.
+    /// Initializes the module; `false` where it is initialized already, or another thread was first.
     pub fn initialize(&self) -> bool {
         self.change(0)
     }
 
-    /// Ends it; `false` where it is not initialized, or another thread was first.
+    /// Finalizes the module; `false` where it is not initialized, or another thread was first.
     pub fn finalize(&self) -> bool {
         self.change(1)
     }
@@ -37,7 +37,7 @@ impl InitState {
         epoch % 2 == from && self.epoch.compare_exchange(epoch, epoch + 1, AcqRel, Acquire).is_ok()
     }
 
-    /// By what sessions of this module are told from those of others: its place in memory.
+    /// A number that tells this module's sessions from those of other modules: its address.
     pub fn number(&self) -> usize {
         std::ptr::from_ref(self).addr()
     }

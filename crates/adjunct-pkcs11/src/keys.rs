@@ -1,4 +1,4 @@
-//! Keys that come to be in a session: made here, and (to come) unwrapped, derived and encapsulated.
+//! Keys that are generated in a session. Other modules unwrap, derive and encapsulate keys.
 
 use crate::handle::Handle;
 use crate::mechanism::Mechanism;

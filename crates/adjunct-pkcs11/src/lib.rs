@@ -2,8 +2,8 @@
 //! thread, no libcrypto linked (one is looked for where Ed448 and X448 are asked for).
 //!
 //! * `abi`: the foreign layer.
-//! * `module`, `session`, `state`, `token`: what is initialized (`init_state`), what is open, what is saved of it, what slots hold.
-//! * `store`: what stays of tokens when a program ends; [`admin`] is what administrators do with that.
+//! * `module`, `session`, `state`, `token`: initialization (`init_state`), sessions, saved operations, and the tokens in slots.
+//! * `store`: the objects of tokens that stay when a program ends; [`admin`] is what administrators do with them.
 //! * [`names`], [`der`]: the standard's numbers and files of keys, for tools.
 //! * `object`, `objects`, `keys`, `wrapping`, `derive`, `encapsulate`: objects, and what sessions do with them.
 //! * `mechanism`, `operation`, `messages`: what can be done with keys, and what runs; `uses` counts it.

@@ -28,7 +28,7 @@ pub struct Parameter<'a> {
 struct Begun {
     cipher: Box<dyn Cipher>,
     tag: usize,
-    /// Bytes of text that have come, and that have been given out.
+    /// Bytes of text that have come; and (`given`) those that have been given out.
     taken: usize,
     given: usize,
 }

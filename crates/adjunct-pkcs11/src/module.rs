@@ -18,11 +18,11 @@ use std::sync::atomic::{AtomicBool, AtomicPtr, fence};
 /// What C_Initialize has made. It stays in memory for good: calls of other threads may be inside when C_Finalize comes.
 #[derive(Debug)]
 pub struct Module {
-    /// The process it is for, along a line of forks.
+    /// Number of the process that the module is for, along a line of forks.
     process: u32,
     pub state: InitState,
     slots: Slots,
-    /// For the states of operations.
+    /// Keys for the saved states of operations.
     pub state_keys: state::Keys,
     /// Standard error as it is when the module is initialized.
     errors: Option<adjunct::diag::StandardError>,
@@ -39,13 +39,13 @@ fn current() -> Option<&'static Module> {
 #[derive(Debug)]
 struct Slots {
     all: Vec<Slot>,
-    /// Whether their order is the configuration's; else it goes by what tokens hold ([`crate::slot::Standing`]).
+    /// Whether the order of the slots is the configuration's; else it goes by what tokens hold ([`crate::slot::Standing`]).
     in_order: bool,
 }
 
 impl Slots {
-    /// Those that the configuration gives. A child of fork has its parent's instead ([`Slots::anew`]): its environment, by which the
-    /// configuration is found, may be another, as in nginx's workers, which start without one.
+    /// Finds the slots that the configuration gives. A child of fork keeps its parent's slots instead ([`Slots::anew`]): the environment, by which
+    /// the configuration is found, may differ, as in nginx's workers, which start without one.
     fn found() -> Slots {
         let Stores { mut stores, slots: said, wrong } = config::stores();
         wrong.iter().for_each(|line| adjunct::diag::warn(line));
@@ -61,7 +61,7 @@ impl Slots {
         Slots { all, in_order }
     }
 
-    /// These slots for a child of fork, whose tokens have nothing that the parent has made of them.
+    /// Makes the slots of a child of fork, whose tokens have nothing that the parent has made of them.
     fn anew(&self) -> Slots {
         let all = self.all.iter().map(|slot| Slot { id: slot.id, token: slot.token.anew() }).collect();
         Slots { all, in_order: self.in_order }
@@ -96,7 +96,7 @@ fn tell_of_stores() {
 }
 
 impl Module {
-    /// The module, where it is initialized. `inherited`: a child of fork goes on with its parent's.
+    /// The module, if it is initialized. `inherited`: a child of fork goes on with its parent's.
     ///
     /// # Errors
     /// `CKR_CRYPTOKI_NOT_INITIALIZED`.
@@ -107,7 +107,7 @@ impl Module {
         module.ok_or(Rv(CKR_CRYPTOKI_NOT_INITIALIZED))
     }
 
-    /// Initializes it for this process.
+    /// Initializes the module for this process.
     ///
     /// # Errors
     /// `CKR_CRYPTOKI_ALREADY_INITIALIZED`.
@@ -139,7 +139,7 @@ impl Module {
         Ok(())
     }
 
-    /// Ends it: sessions close, and calls of other threads that come later fail. Those that are inside end as they would.
+    /// Finalizes the module: sessions close, and later calls of other threads fail. Calls under way end as they would.
     ///
     /// # Errors
     /// `CKR_CRYPTOKI_NOT_INITIALIZED` where another thread was first.

@@ -11,7 +11,7 @@ use crate::token::LoggedIn;
 use cryptoki_sys::*;
 use std::sync::Arc;
 
-/// An object that this session sees.
+/// Finds an object that this session sees.
 ///
 /// # Errors
 /// `CKR_OBJECT_HANDLE_INVALID`.
@@ -35,7 +35,7 @@ pub fn key(
     key_unless(session, |_| false, handle, usage, mechanism)
 }
 
-/// A key that the call at hand uses, and no later one.
+/// Finds a key that is used by the call at hand alone.
 ///
 /// # Errors
 /// Those of [`key`]; `CKR_USER_NOT_LOGGED_IN` of a key that wants the PIN first.

@@ -7,9 +7,10 @@ use crate::rv::Result;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Follows {
     Never,
-    /// As long as the session lives.
+    /// Another message may follow as long as the session lives.
     Always,
-    /// As long as the session keeps the key at this address, of which the operation is an owner: so no other object is there.
+    /// Another message may follow as long as the session keeps the key at this address. The operation owns that key, so no other object gets the
+    /// address.
     While {
         key: usize,
         /// Whether only a user who is logged in sees the key.
@@ -86,7 +87,7 @@ pub trait Verifier: Again + Send {
 
 /// Encrypts or decrypts.
 pub trait Cipher: Again + Send {
-    /// The most that `input` bytes more give now.
+    /// The most bytes that an update with `input` bytes more gives.
     fn update_length(&self, input: usize) -> usize;
 
     /// Takes a part, and writes what it gives; how long that is. `out` has [`Cipher::update_length`] bytes.
@@ -95,21 +96,21 @@ pub trait Cipher: Again + Send {
     /// As the mechanism has them.
     fn update(&mut self, input: &[u8], out: &mut [u8]) -> Result<usize>;
 
-    /// The most that the end gives.
+    /// The most bytes that the end gives.
     fn final_length(&self) -> usize;
 
-    /// Ends it, and writes what is left; how long that is. `out` has [`Cipher::final_length`] bytes.
+    /// Ends the message, and writes what is left; gives its length. `out` has [`Cipher::final_length`] bytes.
     ///
     /// # Errors
     /// As the mechanism has them.
     fn finish(&mut self, out: &mut [u8]) -> Result<usize>;
 
-    /// Whether the lengths it tells are those of the results. Else they may be shorter, which only shows when they are made.
+    /// Whether the lengths that the operation tells are those of the results. Else results may be shorter, which only shows when they are made.
     fn exact(&self) -> bool {
         true
     }
 
-    /// The most that all of a message gives, at once.
+    /// The most bytes that a whole message gives at once.
     fn once_length(&self, input: usize) -> usize {
         self.update_length(input) + self.final_length()
     }

@@ -15,13 +15,13 @@ pub const fn fail<T>(rv: CK_RV) -> Result<T> {
     Err(Rv(rv))
 }
 
-/// `Ok` where it holds, else `Err` with that return value.
+/// `Ok` if `holds`, else `Err` with the return value.
 pub const fn ensure(holds: bool, rv: CK_RV) -> Result {
     if holds { Ok(()) } else { Err(Rv(rv)) }
 }
 
 impl From<Error> for Rv {
-    /// For errors of the core that no caller's argument explains; where one does, the operation says so itself.
+    /// Maps errors of the core that no caller's argument explains; where one does, the operation says so itself.
     fn from(error: Error) -> Rv {
         Rv(match error {
             Error::Memory => CKR_HOST_MEMORY,

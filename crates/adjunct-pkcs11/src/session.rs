@@ -30,20 +30,20 @@ static SESSIONS: Slab<Session> = Slab::new();
 /// A session.
 #[derive(Debug)]
 pub struct Session {
-    /// [`InitState::number`] of its module.
+    /// [`InitState::number`] of the session's module.
     module: usize,
     slot: &'static Slot,
     read_write: bool,
     /// Whether operations that run give way to another ([`crate::slot::GIVING_WAY`]).
     gives_way: bool,
-    /// Where the token counts it.
+    /// Index of the counter where the token counts the session.
     shard: usize,
-    /// Its handle, from before anybody else has it.
+    /// Handle of the session, set before any other thread knows it.
     handle: AtomicU64,
     /// Whether objects may end with it.
     owns: AtomicBool,
     active: Lock<Active>,
-    /// Whether a thread that has `active` works on an operation that it has taken out: the rest is whole.
+    /// Whether a thread that has `active` works on an operation that it has taken out: the other operations are whole then.
     apart: AtomicBool,
 }
 
@@ -51,7 +51,7 @@ pub struct Session {
 /// operation out and put it back another way would be one more write to memory that others may have.
 const SHORT: usize = 1024;
 
-/// While it lives, [`Session::apart`] is set.
+/// A scope in which [`Session::apart`] is set.
 struct Apart<'a>(&'a AtomicBool);
 
 impl<'a> Apart<'a> {
@@ -74,7 +74,7 @@ impl Drop for Apart<'_> {
 /// The operations of a session. A call takes the one it works on out, so that nothing is locked while it runs.
 #[derive(Default)]
 pub struct Active {
-    /// In memory of its own: programs keep many sessions open, and few search.
+    /// The running search, in memory of its own: programs keep many sessions open, and few search.
     pub find: Option<Box<Search>>,
     pub encrypt: Option<Run<dyn Cipher>>,
     pub decrypt: Option<Run<dyn Cipher>>,
@@ -92,20 +92,20 @@ pub struct Active {
     at_once: AtOnce,
     /// Operations that wait for another message.
     pub ended: AllEnded,
-    /// Keys that it uses again and again.
+    /// Keys that the session uses again and again.
     kept: [Used; KEPT],
-    /// Whose turn it is to make room.
+    /// Index of the place that is used next for another key.
     next: usize,
 }
 
-/// So many: one to encrypt with, one for MACs.
+/// Ended operations that a session keeps for reuse: one that encrypts and one MAC.
 const KEPT: usize = 2;
 
 /// A key that was used in a session.
 #[derive(Debug, Default)]
 struct Used {
     handle: CK_OBJECT_HANDLE,
-    /// From the second use on: a key that is used once is not kept.
+    /// The key and its owner, from the second use on: a key that is used once is not kept.
     found: Option<(Found, Arc<Owner>)>,
 }
 
@@ -126,7 +126,7 @@ pub struct Opening {
     pub gives_way: bool,
 }
 
-/// Opens a session; its handle.
+/// Opens a session, and gives its handle.
 ///
 /// # Errors
 /// `CKR_HOST_MEMORY`; `CKR_CRYPTOKI_NOT_INITIALIZED` where another thread ended the module meanwhile.
@@ -255,12 +255,12 @@ impl Session {
         self.slot
     }
 
-    /// Whether it may change what stays in the token.
+    /// Whether the session may change what stays in the token.
     pub fn is_read_write(&self) -> bool {
         self.read_write
     }
 
-    /// Notes that objects end with it.
+    /// Notes that objects end with the session.
     pub fn will_own(&self) {
         self.owns.store(true, Release);
     }
@@ -277,8 +277,8 @@ impl Session {
         }
     }
 
-    /// A key that was used before, or that `find` gives, unless the session is `busy`. One that is used again and again is kept, so that
-    /// its threads write to nothing that they share.
+    /// Finds a key that was used before, or has `find` give it, unless the session is `busy`. A key that is used again and again is kept, so that the
+    /// session's threads write to nothing that they share with others.
     ///
     /// # Errors
     /// `CKR_OPERATION_ACTIVE`, and those of `find`.
@@ -481,9 +481,9 @@ impl Session {
 
 /// How far [`Session::work_again`] has come while it held the operations.
 enum Begun<O: ?Sized, B, R> {
-    /// To the end; and what is to be dropped.
+    /// The work is done; with its result and the operation that is to be dropped.
     Done(Result<R>, Option<Run<O>>),
-    /// This is to be worked on.
+    /// The work is yet to be done, by this operation on this input, without holding the session's operations.
     Long(Run<O>, B),
 }
 

@@ -1,13 +1,12 @@
-//! The numbers of slots that the configuration does not give, and the order of slots that nobody has said.
+//! Numbers and order of slots where the configuration gives none.
 
 use cryptoki_sys::CK_SLOT_ID;
 
 /// The slot of the accelerator token.
 pub const ACCELERATOR: CK_SLOT_ID = 1;
 
-/// Another number of the accelerator's slot, for programs that leave operations behind: in sessions that are opened by this number a
-/// C_*Init ends the operations that run, where the standard has CKR_OPERATION_ACTIVE for one of its kind and others go on beside it. It is in
-/// no list of slots.
+/// A second number of the accelerator's slot, for programs that leave operations behind: in sessions that are opened by this number a C_*Init ends
+/// the operations that run, where the standard has CKR_OPERATION_ACTIVE for one of its kind and others go on beside it. It is in no list of slots.
 pub const GIVING_WAY: CK_SLOT_ID = 0x1_0001;
 
 /// What decides where a token stands in the list of slots, in the order of that list. Programs that are told of no token take the first: it is
@@ -15,12 +14,12 @@ pub const GIVING_WAY: CK_SLOT_ID = 0x1_0001;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 #[repr(u8)]
 pub enum Standing {
-    /// It has objects.
+    /// The token has objects.
     Filled = 0,
-    /// Its user has a PIN, and may make objects.
+    /// The token's user has a PIN, and may make objects.
     Empty = 1,
     /// The accelerator, which keeps no objects.
     Accelerator = 2,
-    /// It is not initialized, its user has no PIN, or it cannot be read.
+    /// The token is not initialized, its user has no PIN, or it cannot be read.
     Unready = 3,
 }

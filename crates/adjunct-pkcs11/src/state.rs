@@ -29,7 +29,7 @@ impl std::fmt::Debug for Keys {
     }
 }
 
-/// SHA-256 that counts as no operation of the caller's.
+/// Computes SHA-256, which counts as no operation of the caller's.
 fn sha256(parts: &[&[u8]]) -> [u8; TAG] {
     let (mut digest, mut out) = (Part::new(&SHA256), [0; TAG]);
     parts.iter().for_each(|part| digest.update(part));
@@ -38,7 +38,7 @@ fn sha256(parts: &[&[u8]]) -> [u8; TAG] {
 }
 
 impl Keys {
-    /// Random ones.
+    /// Makes random keys.
     pub fn new() -> Keys {
         let mut keys = Keys { tag: [0; TAG], stream: [0; TAG] };
         random(&mut keys.tag);

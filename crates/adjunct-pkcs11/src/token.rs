@@ -9,7 +9,7 @@ use cryptoki_sys::*;
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed};
 use std::sync::atomic::{AtomicU8, AtomicU64, AtomicUsize};
 
-/// Who is logged in.
+/// The role that is logged in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
 pub enum LoggedIn {
@@ -53,14 +53,14 @@ pub struct Token {
 /// What a token holds.
 #[derive(Debug)]
 enum Holding {
-    /// Objects that stay.
+    /// A store of objects that stay.
     Store(Box<Store>),
     /// The accelerator keeps nothing, and everybody may do everything there. The function is called where a program wants more of it.
     Nothing(fn()),
 }
 
-/// The profiles that a token which keeps objects conforms to (PKCS #11 Profiles 3.2, 5). Not that of public certificates: their owner may
-/// make them private, and give them other identifiers than their keys have.
+/// The profiles that a token which keeps objects conforms to (PKCS #11 Profiles 3.2, 5). The profile of public certificates is not among them: their
+/// owner may make certificates private, and give them other identifiers than their keys have.
 const PROFILES: [CK_PROFILE_ID; 4] =
     [CKP_BASELINE_PROVIDER, CKP_EXTENDED_PROVIDER, CKP_AUTHENTICATION_TOKEN, CKP_HKDF_TLS_TOKEN];
 
@@ -96,7 +96,7 @@ impl Token {
         token
     }
 
-    /// Where its objects stay; `None` of the accelerator.
+    /// The store of the token's objects; `None` for the accelerator.
     fn store(&self) -> Option<&Store> {
         match &self.holding {
             Holding::Store(store) => Some(store),
@@ -104,8 +104,7 @@ impl Token {
         }
     }
 
-    /// Where the token's objects stay, for a program that wants objects to stay, or PINs. Of the accelerator `refused` is called, and
-    /// the result is `error`.
+    /// The token's store, for a program that wants objects to stay, or PINs. For the accelerator calls `refused`, and the result is `error`.
     fn wanted(&self, error: CK_RV) -> Result<&Store> {
         match &self.holding {
             Holding::Store(store) => Ok(store),
@@ -116,12 +115,12 @@ impl Token {
         }
     }
 
-    /// Where it stands in the list of slots. `again`: as it is now; else as it was when this was asked last.
+    /// The token's standing in the list of slots. `again`: as it is now; else by what the last call found.
     pub fn standing(&self, again: bool) -> Standing {
         self.store().map_or(Standing::Accelerator, |store| store.standing(again))
     }
 
-    /// What it says of itself.
+    /// The token's information (`C_GetTokenInfo`).
     ///
     /// # Errors
     /// Those of [`Store::refresh`].
@@ -161,7 +160,7 @@ impl Token {
         self.store().map_or(Ok(()), |store| store.must_be_initialized(&self.objects))
     }
 
-    /// Who is logged in.
+    /// The role that is logged in.
     pub fn user(&self) -> LoggedIn {
         match self.user.load(Acquire) {
             1 => LoggedIn::User,
@@ -175,7 +174,7 @@ impl Token {
         self.store().is_none() || self.user() == LoggedIn::User
     }
 
-    /// Where objects stay that may be made now.
+    /// The store for objects that are made now.
     ///
     /// # Errors
     /// `CKR_TOKEN_WRITE_PROTECTED`, `CKR_USER_NOT_LOGGED_IN`.
@@ -285,14 +284,14 @@ impl Token {
         self.objects.remove_all(|place| place.object().is_private());
     }
 
-    /// Counts a session that opens; where it counts.
+    /// Counts a session that opens; gives the index of its counter.
     pub fn opened(&self, read_write: bool) -> usize {
         let shard = shard();
         self.shards[shard].0.fetch_add(Shard::one(read_write), Relaxed);
         shard
     }
 
-    /// Counts one that closes. With the last, the login ends.
+    /// Counts a session that closes. With the last one, the login ends.
     pub fn closed(&self, shard: usize, read_write: bool) {
         let last = self.shards[shard].0.fetch_sub(Shard::one(read_write), AcqRel) as u32 == 1;
         if last && self.user() != LoggedIn::Nobody && self.sessions().0 == 0 {
@@ -307,7 +306,7 @@ impl Token {
     }
 }
 
-/// Where this thread's sessions count.
+/// Index of the counter where this thread's sessions count.
 fn shard() -> usize {
     use std::cell::Cell;
     thread_local! {

@@ -17,17 +17,17 @@ use cryptoki_sys::*;
 use std::sync::Arc;
 use zeroize::Zeroizing;
 
-/// A key that is about to leave: what encrypts it, and its bytes.
+/// A key that is about to be wrapped: what encrypts it, and its bytes.
 pub struct Leaving {
     pub cipher: Box<dyn Cipher>,
     pub bytes: Zeroizing<Vec<u8>>,
     key: (CK_OBJECT_HANDLE, Arc<Object>),
-    /// That of the key that wraps.
+    /// Strength of the wrapping key.
     strength: Strength,
     mechanism: CK_MECHANISM_TYPE,
 }
 
-/// The key that wraps or unwraps, for a mechanism that does.
+/// Finds the key that wraps or unwraps, for a mechanism that does.
 fn wrapping_key(session: &Session, mechanism: Mechanism<'_>, key: CK_OBJECT_HANDLE, wrap: bool) -> Result<Held> {
     let (usage, flag, handle) = if wrap {
         (CKA_WRAP, CKF_WRAP, CKR_WRAPPING_KEY_HANDLE_INVALID)
@@ -68,7 +68,7 @@ pub fn with_aad<'a>(mut mechanism: Mechanism<'a>, given: &'a [u8]) -> Result<Mec
     Ok(mechanism)
 }
 
-/// The bytes that a key leaves as.
+/// The bytes of a key that are wrapped.
 fn bytes(key: &Object, unit: usize) -> Result<Zeroizing<Vec<u8>>> {
     match key.class() {
         CKO_SECRET_KEY => {
@@ -116,7 +116,7 @@ impl Leaving {
         self.cipher.once_length(self.bytes.len())
     }
 
-    /// Writes the result; its length.
+    /// Writes the wrapped key; gives its length.
     ///
     /// # Errors
     /// `CKR_KEY_SIZE_RANGE` where the key has a length that the mechanism does not take; `CKR_USER_NOT_LOGGED_IN` of a key that wants the PIN

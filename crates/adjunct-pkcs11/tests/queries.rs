@@ -105,7 +105,7 @@ fn aes(session: &Session) -> Handle {
     session.create(&Attributes::secret(CKK_AES, &[9; 32])).unwrap()
 }
 
-/// Of each cipher, in parts that give something and that give nothing, and at once.
+/// Each cipher works in the second of two calls (length, then bytes), in one part and in several, whether they give bytes or not.
 #[test]
 fn every_cipher_does_its_work_in_the_second_call() {
     let session = Session::open();
@@ -163,7 +163,7 @@ fn every_cipher_does_its_work_in_the_second_call() {
     }
 }
 
-/// Where the text is empty its tag is checked all the same.
+/// The tag of an empty message is checked.
 #[test]
 fn tags_of_empty_messages_are_checked() {
     let session = Session::open();
@@ -205,7 +205,7 @@ fn tags_of_empty_messages_are_checked() {
     assert_ne!(tag, [0; 16]);
 }
 
-/// A program that asks once, for all of a message, has room for all that comes.
+/// A program that asks for the length once, for all of a message, has room for all that comes.
 #[test]
 fn one_question_is_enough_for_a_message_that_is_kept() {
     let session = Session::open();

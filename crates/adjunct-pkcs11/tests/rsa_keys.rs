@@ -44,7 +44,7 @@ fn works(session: &Session, (public, private): (Handle, Handle), bits: usize) {
     assert_eq!(session.decrypt(&mechanism, private, &ciphertext).as_deref(), Ok(&b"message"[..]));
 }
 
-/// Sizes that no library makes by itself (multiples of 128 bits it does) and long ones are in the deep layer.
+/// Keys of any size are made. Sizes that no library makes by itself (multiples of 128 bits it does) and long ones are in the deep layer.
 #[test]
 fn keys_of_any_size_are_made() {
     let session = Session::open();

@@ -24,7 +24,7 @@ fn key(session: &Session, kind: CK_KEY_TYPE, value: &[u8]) -> Handle {
     session.create(&Attributes::secret(kind, value)).unwrap()
 }
 
-/// A message that must come out both ways, in parts and at once, or be refused.
+/// Checks a message in both directions, in parts and at once; or that it is refused.
 fn both_ways(
     session: &Session,
     what: &str,

@@ -10,7 +10,7 @@ pub enum Failure {
     Usage(clap::Error),
     /// The command line makes no sense in a way clap cannot see. Exit status 2.
     Words(String),
-    /// It did not work. Exit status 1.
+    /// A command failed. Exit status 1.
     Failed(String),
 }
 

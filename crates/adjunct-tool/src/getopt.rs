@@ -26,12 +26,12 @@ pub struct Wrong {
 }
 
 impl Wrong {
-    /// An option that there is not, or that takes no value; `named` is what s390-tools call it.
+    /// The error of an option that does not exist, or that takes no value; `named` is what s390-tools call it.
     fn invalid(words: String, named: &str) -> Wrong {
         Wrong { words, of_s390: format!("Invalid option '{named}'") }
     }
 
-    /// An option without its value, in the `word` of the command line.
+    /// The error of an option without its value, in the `word` of the command line.
     fn without_value(words: String, word: &[u8]) -> Wrong {
         let word = crate::escape::shown(OsStr::from_bytes(word));
         Wrong { words, of_s390: format!("Option '{word}' requires an argument") }

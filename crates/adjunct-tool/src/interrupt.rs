@@ -15,18 +15,18 @@ const GRACE: Duration = Duration::from_secs(10);
 /// How long a change that is half made may take to be taken back.
 const HELD: Duration = Duration::from_secs(120);
 
-/// Signals that come within this time of the first mean the same.
+/// Time after the first signal in which further signals mean the same.
 const TOGETHER: Duration = Duration::from_millis(300);
 
 /// How many changes are half made.
 static HOLDS: AtomicUsize = AtomicUsize::new(0);
 
-/// While it lives, the command is given longer to end: a change is on disk that may have to be taken back.
+/// A scope in which the command is given longer to end: a change is on disk that may have to be taken back.
 #[derive(Debug)]
 pub struct Hold(());
 
 impl Hold {
-    /// From here on.
+    /// Begins the scope.
     pub fn begin() -> Hold {
         HOLDS.fetch_add(1, Ordering::SeqCst);
         Hold(())
@@ -54,8 +54,8 @@ pub fn at_the_end(remove: fn()) {
     }
 }
 
-/// From here on an interrupt, a termination or a hangup no longer ends the process at once: [`interrupted`] tells of it,
-/// so that what was started is ended and what was made is removed. A second one ends it at once, with all that is removed then.
+/// Makes an interrupt, a termination or a hangup no longer end the process at once: [`interrupted`] tells of it, so that what was started is ended
+/// and what was made is removed. A second one ends it at once, with all that is removed then.
 pub fn catch_interrupts() {
     flag();
 }

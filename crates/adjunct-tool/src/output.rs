@@ -51,7 +51,7 @@ pub fn print_json(value: &impl serde::Serialize) -> Result<(), Failure> {
     print(&(text + "\n"))
 }
 
-/// A whole report: its lines and tabs, and the colours of [`Style`], may stand.
+/// Makes a whole report harmless for a terminal: its lines and tabs, and the colours of [`Style`], stay.
 pub fn harmless(report: &str) -> String {
     let mut parts = report.split('\x1b');
     let lines = |part: &str| {

@@ -3,7 +3,7 @@
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
 const STYLE: &str = include_str!("page.css");
-/// Nothing may be loaded, whatever stands in the page.
+/// Content security policy: nothing may be loaded, whatever stands in the page.
 const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; img-src data:";
 
 /// A page of `title` and the CPU that it is about; `style` is its own, after the common one, and `main` what it has.

@@ -1,6 +1,6 @@
-//! The one progress bar of all subcommands: on standard error, only where that is a terminal, and only once it has taken two
-//! seconds. It shows how much is done, how long the rest will take by what was done so far, and what is being done; where nobody
-//! knows how much there is, for how long it has been done. It moves by itself: a step that takes minutes is not silent.
+//! The one progress bar of all subcommands: on standard error, only where that is a terminal, and only once it has taken two seconds. It shows how
+//! much is done, how long the rest will take by what was done so far, and what is being done; where the extent is not known, how long it has been
+//! going on. It moves by itself: a step that takes minutes is not silent.
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
 use std::fmt::Write;
@@ -30,7 +30,7 @@ impl End {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The time as it is shown: what is left, else what has gone since `start`.
+    /// The time that is shown: what is left, else what has gone since `start`.
     fn text(&self, start: Instant) -> String {
         match *self.lock() {
             // What takes longer than was thought says how long it has taken, not that nothing is left.
@@ -45,7 +45,7 @@ impl End {
 /// Shows the bar when it is time, and draws it again and again.
 #[derive(Debug)]
 struct Shower {
-    /// Nothing is sent: when this is dropped, the thread ends.
+    /// A channel on which nothing is sent: when it is dropped, the thread ends.
     stop: Option<Sender<()>>,
     thread: Option<JoinHandle<()>>,
 }
@@ -90,12 +90,12 @@ pub struct Progress {
 }
 
 impl Progress {
-    /// At the beginning of what is known to be so much.
+    /// Begins a bar for work whose extent is known.
     pub fn begin() -> Progress {
         Progress::with("[{bar:30}] {percent:>3} % {time:>12}  {wide_msg}")
     }
 
-    /// At the beginning of something of which nobody knows how much it is.
+    /// Begins a bar for work whose extent is not known.
     pub fn waiting(what: &str) -> Progress {
         let progress = Progress::with("{spinner} {wide_msg}  {time:>10}");
         progress.now(what);
@@ -126,7 +126,7 @@ impl Progress {
         self.show(part, what, (part >= TELLS).then(|| spent.as_secs_f64() * (1.0 - part) / part));
     }
 
-    /// Sets it where it is known how long the rest will take, in seconds.
+    /// Sets the bar where it is known how long the rest will take, in seconds.
     pub fn set_left(&self, left: f64, what: &str) {
         let spent = self.start.elapsed().as_secs_f64();
         self.show(spent / (spent + left.max(0.0)).max(1e-9), what, Some(left));
@@ -162,7 +162,7 @@ pub struct Rows {
 }
 
 impl Rows {
-    /// Before the first of so many.
+    /// Begins so many rows.
     pub fn new(all: usize) -> Rows {
         Rows { progress: Progress::begin(), done: 0, all }
     }

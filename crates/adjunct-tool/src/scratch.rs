@@ -19,8 +19,8 @@ const PREFIX: &str = "adjunct-run-";
 /// A folder without a lock is nobody's once it is this old: between its making and its lock there is an instant.
 const SETTLED: Duration = Duration::from_secs(60);
 
-/// Sees to it that the folder for temporary files takes what a session needs: keys, logs, data. Programs that find it full
-/// say anything, or nothing.
+/// Checks that the folder for temporary files has room for what a session needs: keys, logs, data. Programs that find it full say anything, or
+/// nothing.
 ///
 /// # Errors
 /// [`Failure`] that names the folder.
@@ -50,19 +50,19 @@ fn no_room(error: &io::Error) -> Failure {
 #[derive(Debug)]
 pub struct Folder {
     path: PathBuf,
-    /// A name of it that every configuration takes, where `path` has blanks or the like.
+    /// Another name of the folder that every configuration takes, where `path` has blanks or the like.
     link: Option<PathBuf>,
-    /// Holds the lock that says that the folder is in use; none where the file system has no locks.
+    /// The lock that says that the folder is in use; `None` where the file system has no locks.
     _lock: Option<OwnedFd>,
 }
 
 impl Folder {
-    /// Where it is: a name without blanks, quotes and signs that stand for something else in a configuration.
+    /// Path of the folder: a name without blanks, quotes and signs that stand for something else in a configuration.
     pub fn path(&self) -> &Path {
         self.link.as_deref().unwrap_or(&self.path)
     }
 
-    /// Its own name, for who moves it.
+    /// Path of the folder itself, for whoever moves it.
     pub fn itself(&self) -> &Path {
         &self.path
     }
@@ -99,7 +99,7 @@ fn plain_link(folder: &Path) -> io::Result<PathBuf> {
     Err(io::Error::new(ErrorKind::InvalidFilename, why))
 }
 
-/// A folder that only this user opens (mode 0700). From here on signals no longer end the process at once.
+/// Makes a folder that only this user opens (mode 0700). From then on signals no longer end the process at once.
 ///
 /// # Errors
 /// [`Failure`] that names the folder for temporary files.
@@ -169,14 +169,14 @@ fn remove(path: &Path) {
     }
 }
 
-/// Those that are there, for who ends the process without dropping anything.
+/// Folders that exist, so that a process that exits without dropping values can remove them.
 static LIVING: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
 
 fn living() -> MutexGuard<'static, Vec<PathBuf>> {
     LIVING.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Removes all that are there: the process is about to be ended.
+/// Removes all folders in use: the process is about to be ended.
 pub fn remove_all() {
     living().iter().for_each(|path| remove(path));
 }
@@ -189,7 +189,7 @@ pub struct Config {
 }
 
 impl Config {
-    /// Where it is.
+    /// Path of the file.
     pub fn path(&self) -> &Path {
         &self.path
     }

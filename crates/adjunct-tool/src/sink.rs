@@ -1,7 +1,7 @@
 //! Where reports go: tried before anything is measured, written whole or not at all, and never lost.
 //!
-//! What took minutes is shown all the same where its file takes no more (a full disk), and what an interrupted run has measured is kept
-//! apart from whole reports ([`Ended`]).
+//! A report whose file cannot be written (a full disk) is still shown, and the results of an interrupted run are kept apart from whole reports
+//! ([`Ended`]).
 
 use crate::failure::{cannot_write, cause};
 use crate::{Failure, output, scratch};
@@ -13,7 +13,7 @@ use std::fs::{self, File};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-/// Where one form of a report goes.
+/// The destination of one form of a report.
 #[derive(Debug)]
 pub enum Sink {
     /// Standard output, which then holds nothing else.
@@ -132,7 +132,7 @@ fn json(report: &impl Serialize) -> Result<String, Failure> {
 pub struct Ended(Option<Failure>);
 
 impl Ended {
-    /// By what the measuring returned.
+    /// Makes the end of what the measuring returned.
     pub fn of(done: Result<(), Failure>) -> Ended {
         Ended(done.err())
     }
@@ -158,8 +158,7 @@ impl Ended {
         self.write_partial(sink, &text)
     }
 
-    /// Writes a text that a sink gets beside JSON, if that was asked for: a page, a table. That of a run which ended early goes to
-    /// FILE.partial.
+    /// Writes a text that a sink gets beside JSON, if that was asked for: a page, a table. The text of a run which ended early goes to FILE.partial.
     ///
     /// # Errors
     /// As [`Sink::write`].

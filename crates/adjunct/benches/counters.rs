@@ -227,7 +227,7 @@ fn main() {
     }
 }
 
-/// All of it was counted, to the last call.
+/// Checks that all calls were counted, to the last one.
 fn check(cases: &[Case]) {
     let calls = |case: &Case| {
         let (Where::Threads(workers) | Where::Processes(workers)) = case.place;

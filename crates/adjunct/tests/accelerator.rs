@@ -1,4 +1,4 @@
-//! Who works with whom in the batch engine. Each scenario is a process of its own.
+//! The batch engine: which operations share batches. Each scenario runs in a process of its own.
 
 mod accelerator_support;
 mod counters_support;
@@ -357,8 +357,8 @@ mod parts {
         0
     }
 
-    /// Without AVX-512 IFMA, RSA has the lanes of AVX2 and FMA: batches of four, which count as software for a reason of their own. The
-    /// program's rounding mode and unmasked exceptions change nothing, and stay.
+    /// Without AVX-512 IFMA, RSA has the lanes of AVX2 and FMA: batches of four, which count as software for a reason of their own. The program's
+    /// rounding mode and unmasked exceptions change nothing, and stay.
     pub fn rsa_in_four_lanes() {
         use adjunct::catalogue::{Feature, Function, Reason};
         use adjunct::ops::rsa::Key;
@@ -416,7 +416,7 @@ mod parts {
         assert_eq!(counted.fallbacks(Function::RsaCrt, why).calls, all.alone);
     }
 
-    /// By default what takes no time is done alone, at once, however many come.
+    /// By default short operations are done alone, at once, however many come.
     pub fn short_operations_are_done_alone() {
         for setting in [None, Some("on"), Some("sometimes")] {
             setting.into_iter().for_each(|value| lanes::configure("accelerator", value));

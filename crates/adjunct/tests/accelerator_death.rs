@@ -121,7 +121,7 @@ fn start_with(cpus: usize) {
     start(cpus);
 }
 
-/// Everything still works: a batch forms and is right.
+/// Checks that the lanes still work: a batch forms and its results are right.
 fn all_is_well() {
     let before = batches().len();
     let busy = Busy::new(CPUS.load(SeqCst));

@@ -111,7 +111,7 @@ impl Key {
         Key { bytes: bytes.to_vec(), raw }
     }
 
-    /// With AES-NI in force the schedule is the plain round keys.
+    /// The plain round keys of the schedule: the form that it has with AES-NI in force.
     fn keys(&self) -> Keys<'_> {
         unsafe { std::slice::from_raw_parts((&raw const *self.raw).cast(), self.bytes.len() / 4 + 7) }
     }

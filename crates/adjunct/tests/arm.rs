@@ -60,7 +60,7 @@ fn what_the_kernel_reports_is_found_and_served_in_hardware() {
     }
 }
 
-/// One value of all that the extension computes here, over messages of many lengths.
+/// A value over all that the extension computes here, for messages of many lengths.
 fn value() -> Vec<u8> {
     let text: Vec<u8> = (0..2000u32).map(|i| ((i * i) >> 3) as u8).collect();
     let mut all = Vec::new();

@@ -1,4 +1,4 @@
-//! Nothing counted is lost, and nothing is counted twice: whatever threads and processes do.
+//! No count is lost, and none is made twice, whatever threads and processes do.
 #![cfg(target_os = "linux")]
 #![allow(clippy::undocumented_unsafe_blocks, reason = "plain system calls on our own children")]
 

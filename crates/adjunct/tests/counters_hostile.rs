@@ -145,7 +145,7 @@ fn be(uid: u32) {
     assert_eq!(unsafe { libc::setresuid(uid, uid, uid) }, 0);
 }
 
-/// A process that opens and counts: it must end well. Gives its warnings.
+/// Starts a process that opens the counters and counts: it must end well. Gives its warnings.
 fn run_counting() -> Vec<String> {
     warnings(&another("counts").stdout(Stdio::null()).output().unwrap())
 }
@@ -161,7 +161,7 @@ fn remarks() -> Vec<String> {
     counters::remarks(me()).iter().map(ToString::to_string).collect()
 }
 
-/// A process that opens and counts says nothing and loses nothing, where a segment is in the way; who asks is told which.
+/// A process that opens the counters and counts says nothing and loses nothing, where a segment is in the way; a reader who asks is told which.
 fn passed_over(id: i32, why: &str) {
     let uid = me();
     let before = counted(uid);
@@ -294,7 +294,7 @@ fn filtered() -> bool {
     adjunct::sandbox::filtered()
 }
 
-/// Nothing is counted, and no call made that a sandbox may kill for, where a filter is in force while the counters are opened.
+/// Where a filter is in force while the counters are opened, nothing is counted, and no call made that a sandbox may kill for.
 fn under_a_filter() {
     use std::os::unix::process::CommandExt;
     let [get, control, attach] = SHM_CALLS;
@@ -313,7 +313,7 @@ fn under_a_filter() {
     assert_eq!(run("on").status.signal(), Some(libc::SIGSYS));
 }
 
-/// The keys that are tried for root's counters, the first of which is public: found by having every one taken.
+/// The keys that are tried for root's counters, the first of which is public, are found by having every one taken.
 fn squatted() {
     let first = counters::key(0);
     for mode in [0o600, 0o666, 0o000] {
@@ -608,7 +608,7 @@ enum Otherwise {
     Kill,
 }
 
-/// In place of an error: the call ends the process.
+/// Errno that stands for killing: the call ends the process.
 const KILLS: i32 = -1;
 
 /// Has the kernel answer system calls with an error (0: allow them) from here on.

@@ -350,7 +350,7 @@ fn rsa_4096() {
     }
 }
 
-/// In four lanes: by AVX2 and FMA, and by the code of AVX-IFMA in the encoding that this CPU has.
+/// Random RSA operations in four lanes: by AVX2 and FMA, and by the code of AVX-IFMA in the encoding that this CPU has.
 fn rsa_in_four<const P: usize, const M: usize, const D: usize, const E: usize>(bits: usize, keys: usize, count: usize) {
     let (has_fma, vex) = (is_x86_feature_detected!("fma"), is_x86_feature_detected!("avxifma"));
     let evex = is_x86_feature_detected!("avx512ifma") && is_x86_feature_detected!("avx512vl");

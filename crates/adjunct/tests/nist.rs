@@ -324,7 +324,7 @@ fn signatures_of_edges_verify() {
     signatures_of_edges::<P521>();
 }
 
-/// One bad job among seven good ones: its bit is 0, its output zeros, and the others are unharmed.
+/// A bad job among seven good ones has its bit 0 and an output of zeros, and the others are unharmed.
 fn refusals<C: Pair>() {
     if !lanes() {
         return;
@@ -400,7 +400,7 @@ fn what_is_out_of_range_or_off_the_curve_is_refused() {
     refusals::<P521>();
 }
 
-/// Where r comes out as 0 or s does, there is no signature.
+/// A signature whose r or s comes out as 0 is refused.
 fn zeros<C: Pair>() {
     if !lanes() {
         return;

@@ -24,7 +24,7 @@ pub struct Direction {
 }
 
 impl Direction {
-    /// Of a key of 32 bytes and the 4 bytes that are not sent of nonces.
+    /// Makes a direction of a key of 32 bytes and the 4 bytes of the nonce that are not sent.
     pub fn new(key: &[u8], salt: &[u8]) -> std::result::Result<Direction, String> {
         let wrong = || "a key that is none".to_owned();
         let key = LessSafeKey::new(UnboundKey::new(&AES_256_GCM, key).map_err(|_| wrong())?);
@@ -67,7 +67,7 @@ fn wrong(words: &str) -> Error {
 }
 
 impl Records {
-    /// Of a connection on which nothing was said.
+    /// Makes the records of a new connection, without keys.
     pub fn new(stream: TcpStream) -> Records {
         let stream = BufReader::with_capacity(4096, stream);
         Records { stream, out: Vec::new(), messages: Vec::new(), data: Vec::new(), sealing: None, opening: None }
@@ -96,7 +96,7 @@ impl Records {
         Ok(())
     }
 
-    /// Sends it.
+    /// Sends the records that wait.
     ///
     /// # Errors
     /// What the system says.

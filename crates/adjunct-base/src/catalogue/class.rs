@@ -12,11 +12,11 @@ pub struct Class {
     pub name: &'static str,
     /// What decides.
     pub text: &'static str,
-    /// Which CPUs these are.
+    /// The CPUs of the class.
     pub cpus: &'static str,
     /// The architecture.
     pub arch: Arch,
-    /// All its instructions, of those the catalogue knows.
+    /// All instructions of the class that the catalogue knows.
     pub has: &'static [Feature],
 }
 
@@ -103,7 +103,7 @@ impl Class {
         CLASSES.iter().find(|class| class.name == name)
     }
 
-    /// Those of this architecture.
+    /// The classes of this architecture.
     pub fn here() -> impl Iterator<Item = &'static Class> {
         CLASSES.iter().filter(|class| Some(class.arch) == HERE)
     }
@@ -152,7 +152,8 @@ impl Class {
     }
 }
 
-/// Bits of OpenSSL's that go with what is taken away, and that no feature here has: the rest of AVX-512, and what came with AVX2.
+/// Bits of OpenSSL's capability words that have to be masked with the `excess` and that no feature here has: the rest of AVX-512, and what came with
+/// AVX2.
 fn companions(excess: &[Feature]) -> impl Iterator<Item = (usize, u32)> {
     const AVX512: &[(usize, u32)] = &[
         (2, 1 << 16 | 1 << 17 | 1 << 21 | 1 << 28 | 1 << 30 | 1 << 31),

@@ -22,13 +22,13 @@ use Feature::*;
 /// How a function's operations are split in the statistics.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
-    /// One direction (CRYPT): digests, public-key operations, random.
+    /// A single direction (CRYPT): digests, public-key operations, random.
     Crypt,
     /// Encrypt and decrypt are counted apart (ENC, DEC).
     Cipher,
 }
 
-/// Where the software of a function comes from.
+/// The origin of a function's software.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Software {
     /// AWS-LC, the CPU library. (Of these functions, some modes of DES are offered to libica's programs only: OpenSSL's serve
@@ -49,7 +49,7 @@ impl Software {
     }
 }
 
-/// One row of the catalogue.
+/// A row of the catalogue.
 #[derive(Debug)]
 pub struct Info {
     /// The row's name in `icainfo`.
@@ -60,14 +60,14 @@ pub struct Info {
     pub kind: Kind,
     /// The key sizes `icastats -k` lists, in bits; empty where the function has none.
     pub sizes: &'static [u16],
-    /// On x86-64, all of these together make it hardware; empty: no dedicated instruction there.
+    /// Instructions that all together make the function hardware on x86-64; empty: no dedicated instruction there.
     pub x86: &'static [Feature],
-    /// On arm64, all of these together make it hardware; empty: no dedicated instruction there.
+    /// Instructions that all together make the function hardware on arm64; empty: no dedicated instruction there.
     pub arm: &'static [Feature],
     /// The instructions of CPACF on s390x that it takes, empty where there are none. They have functions by algorithm and key
     /// size, which are asked for besides.
     pub s390: &'static [Feature],
-    /// Where its software comes from.
+    /// The origin of the function's software.
     pub software: Software,
     /// Whether the Z tools know the row.
     pub z: bool,

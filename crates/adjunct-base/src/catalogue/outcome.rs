@@ -12,8 +12,8 @@ pub enum Outcome {
     /// The CPU, with instructions of the function's own (CPACF; AVX-512 IFMA for RSA, ECDSA signatures and
     /// key pairs). Hardware.
     Instructions,
-    /// The CPU without them: software, for the reason that is known of the function and key.
+    /// The CPU without dedicated instructions: software, for the reason that is known of the function and key.
     Library,
-    /// The CPU without them, for this reason, though it has them for other operations of the function.
+    /// The CPU without dedicated instructions, for this reason, though it has them for other operations of the function.
     Software(Reason),
 }

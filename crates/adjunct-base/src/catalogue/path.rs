@@ -7,7 +7,7 @@
 pub enum Reason {
     /// No instruction for this function exists on this architecture.
     NoInstruction = 0,
-    /// This CPU lacks the instruction, or the operating system or `OPENSSL_ia32cap` hides it.
+    /// The CPU lacks the instruction, or the operating system or `OPENSSL_ia32cap` hides it.
     CpuLacks = 1,
     /// `ADJUNCT_CPU` took the instruction away.
     Masked = 2,
@@ -15,10 +15,9 @@ pub enum Reason {
     Parameter = 3,
     /// The operation was handed to OpenSSL's default provider.
     Delegated = 4,
-    /// Not in a batch, and only batches run on the instruction: nobody asked for another at the same time, or alone
-    /// was faster.
+    /// The operation was in no batch, and only batches run on the instruction: nobody asked for another at the same time, or alone was faster.
     Alone = 5,
-    /// In a batch of vectors without dedicated instructions.
+    /// The operation was in a batch of vectors without dedicated instructions.
     Batch = 6,
 }
 
@@ -66,7 +65,7 @@ impl Reason {
 pub enum Path {
     /// Dedicated instructions.
     Hardware,
-    /// Everything else, and why.
+    /// Software, with the reason.
     Software(Reason),
 }
 

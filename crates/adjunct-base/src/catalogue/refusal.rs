@@ -30,7 +30,7 @@ impl Refusal {
         Refusal::Wrong,
     ];
 
-    /// For people.
+    /// The reason in words, for people.
     pub const fn text(self) -> &'static str {
         match self {
             Refusal::Nobody => "nobody listened",
@@ -43,7 +43,7 @@ impl Refusal {
         }
     }
 
-    /// For programs.
+    /// The reason as a word, for programs.
     pub const fn word(self) -> &'static str {
         match self {
             Refusal::Nobody => "nobody",

@@ -1,9 +1,8 @@
-//! Which segment is whose: the keys that are tried, and what is found under them.
+//! Finds a user's segment: the keys that are tried, and the segments found under them.
 //!
-//! A key is a hash, so anybody can compute another user's and make a segment under it first. So there are several, tried in
-//! turn; and for who finds them all taken a segment without a key, which nobody can take, found in the system's list by its
-//! owner, creator, mode, size and identity. A program that looks on the way to its segment thus does two system calls for
-//! each key that was taken, and nothing keeps it from counting but the system's own limits.
+//! A key is a hash, so anybody can compute another user's and make a segment under it first. So several keys are tried in turn. If all are taken, a
+//! segment without a key is made, which nobody can take; it is found in the system's list by its owner, creator, mode, size and identity. A program
+//! thus makes two system calls for each key that is taken, and nothing keeps it from counting but the system's own limits.
 #![forbid(unsafe_code)]
 
 use super::layout::{Fnv, REASONS, SLOTS, VERSION};
@@ -66,9 +65,9 @@ fn identity(whose: &[u32]) -> u64 {
 #[derive(Debug)]
 pub(super) struct Sought<T> {
     whose: [u32; 2],
-    /// Numbers besides that tell its kind.
+    /// Further numbers that identify the kind.
     more: &'static [u32],
-    /// Whose the segment has to be.
+    /// User whose the segment has to be.
     pub(super) uid: u32,
     kind: PhantomData<T>,
 }
@@ -145,14 +144,14 @@ impl<T: Kind> Sought<T> {
         }
     }
 
-    /// Maps all its segments among the `listed`: there are several where a taken key was given up by who had taken it.
+    /// Maps all of the user's segments among the `listed`: there are several where a taken key was given up by its taker.
     pub(super) fn all(&self, listed: &[Stat], access: Access) -> Vec<Mapped<T>> {
         let keys: Vec<i32> = self.keys().collect();
         let possible = listed.iter().filter(|s| s.key == NO_KEY || keys.contains(&s.key));
         possible.filter_map(|s| self.attach(s, access).ok()).collect()
     }
 
-    /// Whether there is one among the `listed`.
+    /// Whether one of the user's segments is among the `listed`.
     pub(super) fn is_in(&self, listed: &[Stat]) -> bool {
         let mut fitting = listed.iter().filter(|s| s.wrong(self.uid, T::SIZE).is_none());
         fitting.any(|s| match s.key {
@@ -161,7 +160,7 @@ impl<T: Kind> Sought<T> {
         })
     }
 
-    /// Whether this is one of its segments, and whole.
+    /// Whether `found` is one of the user's segments, and whole.
     pub(super) fn is_sound(&self, found: &Stat) -> bool {
         self.attach(found, Access::Read).is_ok()
     }
@@ -181,7 +180,7 @@ impl<T: Kind> Sought<T> {
         found
     }
 
-    /// The segments that are this user's to remove: damaged ones too.
+    /// Segments that this user may remove: damaged ones too.
     pub(super) fn own(&self, listed: &[Stat]) -> Vec<Stat> {
         let keys: Vec<i32> = self.keys().collect();
         let own = |s: &&Stat| s.uid == self.uid && s.creator == self.uid;

@@ -15,19 +15,19 @@ pub(super) const SLOTS: usize = 1024;
 pub(super) const VERSION: u64 = 5;
 const CELLS: usize = 8;
 pub(super) const REASONS: usize = Reason::ALL.len();
-/// Where the fallbacks stand in a block, where the accelerator's queues, and where it ends.
+/// Offset of the fallbacks in a block of counters; the queues and the block's end follow.
 const FALLBACKS: usize = Row::COUNT * CELLS;
 const QUEUES: usize = FALLBACKS + Function::ALL.len() * REASONS * FALLBACK;
-/// Of a fallback: calls, then bytes, on one line, since whoever counts the one counts the other.
+/// Words of a fallback: calls, then bytes, on one line, since whoever counts the one counts the other.
 const FALLBACK: usize = 2;
-/// Of a queue: batches by lanes filled, operations in lanes, operations alone, lanes that went wrong, operations on cards, and those that a
-/// card was asked for and did not do, by the reason.
+/// Words of a queue: batches by lanes filled, operations in lanes, operations alone, lanes that went wrong, operations on cards, and refusals of
+/// cards by reason.
 const QUEUE: usize = REFUSALS + Refusal::ALL.len();
 const REFUSALS: usize = LANES + 4;
 pub(super) const WORDS: usize = QUEUES + Queue::ALL.len() * QUEUE;
 
-/// One set of counters: a cache line per row (hardware, then software; of each encrypt, then decrypt; of each calls, then
-/// bytes), then the fallbacks by function and reason (calls, then bytes), then the accelerator's queues. Aligned so that neighbours share neither a line nor the line the
+/// A set of counters: a cache line per row (hardware, then software; of each encrypt, then decrypt; of each calls, then bytes), then the fallbacks by
+/// function and reason (calls, then bytes), then the accelerator's queues. Aligned so that neighbours share neither a line nor the line the
 /// prefetcher takes along.
 #[repr(C, align(128))]
 #[derive(Debug)]
@@ -35,7 +35,7 @@ pub(super) struct Block {
     words: [AtomicU64; WORDS],
 }
 
-/// Where a tally counts in a block, worked out once.
+/// The place of a tally in a block of counters, worked out once.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Place {
     cells: u16,
@@ -80,7 +80,7 @@ pub enum Event {
 }
 
 impl Event {
-    /// The word it counts in.
+    /// The word that the event counts in.
     const fn word(self, queue: Queue) -> usize {
         let at = match self {
             Event::Batch(filled) if 0 < filled && filled <= LANES => filled - 1,

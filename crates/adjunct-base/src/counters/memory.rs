@@ -1,4 +1,4 @@
-//! The system calls of the counters and the memory they give: the only unsafe code here beside [`super::thread`].
+//! The system calls of the counters and the memory that they give: beside [`super::thread`] the only unsafe code of the counters.
 
 use super::layout::Head;
 use super::segment::Segment;
@@ -12,7 +12,7 @@ use std::sync::atomic::AtomicPtr;
 use std::sync::atomic::Ordering::{Acquire, Release};
 
 const MODE: u32 = 0o600;
-/// In the mode of a segment that was removed and is gone once nobody has it mapped. The system takes its key away.
+/// Bit in the mode of a segment that was removed and is gone once nobody has it mapped. The system takes its key away.
 const REMOVED: u32 = 0o1000;
 // Missing in the libc crate; <bits/shm.h> and <linux/shm.h>.
 const SHM_STAT: c_int = 13;
@@ -63,13 +63,13 @@ impl Stat {
 /// Why a segment is not mapped.
 #[derive(Debug)]
 pub(super) enum Wrong {
-    /// It belongs to, or was made by, somebody else.
+    /// The segment belongs to, or was made by, another user.
     Owner,
-    /// Others than its owner may use it, or its owner may not.
+    /// Other users than the owner may use the segment, or its owner may not.
     Mode,
-    /// Not the size of this layout.
+    /// The segment has not the size of this layout.
     Size,
-    /// Its first word is not ours.
+    /// The segment's first word is not that of our segments.
     Content(u64),
     /// The system says no.
     System(&'static str, io::Error),
@@ -161,12 +161,12 @@ pub(super) fn segments() -> io::Result<Vec<Stat>> {
 #[derive(Debug)]
 pub(super) struct Mapped<T: Kind> {
     place: &'static T,
-    /// Its number, as `ipcs -m` lists it.
+    /// Number of the segment, as `ipcs -m` lists it.
     pub(super) id: c_int,
 }
 
 impl<T: Kind> Mapped<T> {
-    /// Keeps it mapped until the process ends.
+    /// Keeps the segment mapped until the process ends.
     pub(super) fn keep(self) -> &'static T {
         let place = self.place;
         std::mem::forget(self);
@@ -192,9 +192,9 @@ impl<T: Kind> Drop for Mapped<T> {
 /// How a segment is mapped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Access {
-    /// Only to read.
+    /// Read alone.
     Read,
-    /// To read and write.
+    /// Read and write.
     Write,
 }
 
@@ -301,7 +301,7 @@ pub(super) fn is_gone(pid: u32) -> bool {
     pid > 0 && unsafe { libc::kill(pid, 0) } < 0 && io::Error::last_os_error().raw_os_error() == Some(libc::ESRCH)
 }
 
-/// 8 bits that differ, mostly, between program images: a process that has called exec is a new one to us.
+/// 8 bits that mostly differ between program images: a process that has called exec counts as a new one.
 pub(super) fn image() -> u8 {
     use std::hash::{DefaultHasher, Hasher};
     // SAFETY: the kernel gives 16 random bytes there, new with each exec, unchanged by fork.

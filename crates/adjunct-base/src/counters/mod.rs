@@ -1,31 +1,29 @@
 //! Calls and bytes per user and function, shared by all processes of the machine.
 //!
-//! # Where they live
-//! One segment of SysV shared memory per user (`segment.rs`), and one of root's for switched users (`switched.rs`): what processes
-//! that were loaded as root count while they are somebody else. Not a file in /dev/shm: a segment cannot be truncated under
-//! those who have it mapped (no SIGBUS), needs no mounted file system with room, no descriptor that a daemon may close, and
-//! no path that a chroot hides. A segment is used only if its owner *and* its creator are the user, its mode is 0600, its size
-//! exact and its first word (magic, version, hash of the layout and of whose it is) ours; else the next of several keys is
-//! tried, and last a segment without a key (`find.rs`). So nobody can take another's place, and two versions with different
-//! layouts never read each other's numbers. Nothing read from a segment is used as an index, length or pointer.
+//! # Where they live One segment of SysV shared memory per user (`segment.rs`), and one of root's for switched users (`switched.rs`): what processes
+//! that were loaded as root count while they are somebody else. Not a file in /dev/shm: a segment cannot be truncated under those who have it mapped
+//! (no SIGBUS), needs no mounted file system with room, no descriptor that a daemon may close, and no path that a chroot hides. A segment is used
+//! only if its owner *and* its creator are the user, its mode is 0600, its size exact and its first word (magic, version, hash of the layout and of
+//! whose it is) ours; else the next of several keys is tried, and last a segment without a key (`find.rs`). So no user can take the place of
+//! another's segment, and two versions with different layouts never read each other's numbers. Nothing read from a segment is used as an index,
+//! length or pointer.
 //!
 //! How often mechanisms of PKCS #11 were used has segments of its own (`uses.rs`), found and trusted in the same way.
 //!
-//! A module says nothing in a foreign program of what keeps it from counting: [`remarks`] do, in `adjunct stats`.
+//! A module does not report in a foreign program what keeps it from counting; `adjunct stats` does, by [`remarks`].
 //!
 //! # What stands in it
 //! ```text
 //! identity | reset lock | resets | 1024 owner words | 2 baselines | 1024 slots
-//! ```
-//! A slot is a 64-byte line per catalogue row (hardware, software x encrypt, decrypt x calls, bytes), the fallbacks by
-//! function and reason (calls, bytes), and the accelerator's queues (batches by lanes filled, operations in lanes and alone, lanes that went
-//! wrong). A thread owns a slot and is the only one to write there: counting is plain loads and stores on
-//! lines that no other thread touches. Slot 0 is shared, with atomic additions, for those who find no other free.
+//! ``` A slot is a 64-byte line per catalogue row (hardware, software x encrypt, decrypt x calls, bytes), the fallbacks by function and reason
+//! (calls, bytes), and the accelerator's queues (batches by lanes filled, operations in lanes and alone, lanes that went wrong). A thread owns a slot
+//! and is the only one to write there: counting is plain loads and stores on lines that no other thread touches. Slot 0 is shared, with atomic
+//! additions, by threads that find no free slot.
 //!
-//! *Counters are never moved.* A slot's next owner goes on where the last one ended; what was counted is the sum over all
-//! slots, at any moment, whoever was killed when. There is nothing to fold, and so nothing to lose in folding. An owner is
-//! one word and changes hands in one instruction. A reset does not touch the slots either: the sums are written as the
-//! new baseline, into the one of two that is out of force, and one instruction puts it in force.
+//! *Counters are never moved.* A slot's next owner adds to the numbers of the last one; what was counted is the sum over all slots at any moment,
+//! whichever process was killed when. Numbers are never moved from slot to slot, and so not lost on the way. An owner is one word and changes hands
+//! in one instruction. A reset does not touch the slots either: the sums are written as the new baseline, into the one of two that is out of force,
+//! and one instruction puts it in force.
 //!
 //! # Slots of the dead
 //! A thread gives its slot back when it ends. Slots of killed processes are taken back when slots get scarce, by who opens
@@ -121,8 +119,8 @@ pub fn open() {
     process::open();
 }
 
-/// Tells the counters that a context is being created: operations of this thread from here on count to the effective user
-/// of now. The user is not looked up each time, which costs more than counting does; [`attribute_now`] looks it up.
+/// Attributes operations of this thread from now on to the effective user: call it where a context is created. The user is not looked up each time,
+/// which costs more than counting does; [`attribute_now`] looks it up.
 #[inline]
 pub fn attribute() {
     if counting() && process::looks() {
@@ -130,8 +128,8 @@ pub fn attribute() {
     }
 }
 
-/// Like [`attribute`], and looks the user up each time: for contexts that are rare beside what they cost (public-key
-/// operations).
+/// Attributes this thread's operations to the effective user, as [`attribute`] does, but looks the user up each time: for contexts that are rare
+/// beside what they cost (public-key operations).
 pub fn attribute_now() {
     if counting() && process::looks() {
         thread::with(process::attribute_now);
@@ -243,7 +241,7 @@ pub fn remarks(uid: u32) -> Vec<Error> {
     reader::remarks(settings::prefix(), uid)
 }
 
-/// Of those, the segments in the way of the programs of `uid`: what does not depend on the process that asks, which may run under a filter
+/// Segments in the way of the programs of `uid`: the part of [`remarks`] that does not depend on the process that asks, which may run under a filter
 /// of system calls itself, as a service does.
 ///
 /// # Errors
@@ -313,12 +311,12 @@ impl Apart {
         Apart { prefix: settings::prefix_of(word) }
     }
 
-    /// As [`key`].
+    /// The key of the shared memory segment with the counters of `uid` ([`key()`]), under this word.
     pub fn key(&self, uid: u32) -> i32 {
         reader::key(self.prefix, uid)
     }
 
-    /// As [`users`].
+    /// The users who have counters under this word, by uid in ascending order ([`users()`]).
     ///
     /// # Errors
     /// As [`users`].
@@ -326,7 +324,7 @@ impl Apart {
         reader::users(self.prefix)
     }
 
-    /// As [`read`].
+    /// What `uid` has counted under this word since the last reset; `None` where the user has no counters ([`read()`]).
     ///
     /// # Errors
     /// As [`read`].
@@ -334,7 +332,7 @@ impl Apart {
         reader::read(self.prefix, uid)
     }
 
-    /// As [`delete`].
+    /// Removes the counters of `uid` under this word; processes that have them mapped go on, uncounted ([`delete()`]).
     ///
     /// # Errors
     /// As [`delete`].

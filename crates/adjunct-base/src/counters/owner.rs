@@ -4,8 +4,8 @@
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
-/// Who owns a slot, in one word, so that it changes hands in one instruction and a kill at any moment leaves either a
-/// free slot or a complete owner. From the lowest bit: pid (22), namespaces (16), start time (12), image (8), use (6).
+/// The owner of a slot, in one word, so that it changes hands in one instruction and a kill at any moment leaves either a free slot or a complete
+/// owner. From the lowest bit: pid (22), namespaces (16), start time (12), image (8), use (6).
 ///
 /// Everything but the pid only serves to tell that an owner is dead; where two owners agree in it by chance, a dead slot
 /// stays taken for a while. `namespaces` 0 and `start` 0 mean "not known".
@@ -68,7 +68,7 @@ impl Owner {
         self.pid() == 0
     }
 
-    /// This owner, as the one after `before`: the use count goes 1, 2, ..., 63, 1.
+    /// The owner that follows `before` in the slot: the use count goes 1, 2, ..., 63, 1.
     fn after(self, before: u64) -> Owner {
         let used = before >> (64 - Owner::USE);
         let next = if used == (1 << Owner::USE) - 1 { 1 } else { used + 1 };
@@ -79,7 +79,7 @@ impl Owner {
 /// A slot that a thread owns.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Claim {
-    /// Its number, never 0.
+    /// Number of the slot, never 0.
     pub(super) place: usize,
     /// The owner word that was written.
     pub(super) owner: Owner,
@@ -126,8 +126,8 @@ impl Owners<'_> {
         self.0.iter().enumerate().skip(1).filter_map(owned).collect()
     }
 
-    /// The slots that anything may have been counted in: the shared one, and those that ever had an owner. Reading the others
-    /// would allocate their memory.
+    /// Slots that anything may have been counted in: the shared one, and those that ever had an owner. Reading the others would allocate their
+    /// memory.
     pub(super) fn used(self) -> impl Iterator<Item = usize> {
         let used = |&(place, word): &(usize, &AtomicU64)| place == 0 || word.load(Acquire) != 0;
         self.0.iter().enumerate().filter(used).map(|(place, _)| place)

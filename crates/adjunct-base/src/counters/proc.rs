@@ -13,7 +13,7 @@ pub(super) fn namespaces() -> u16 {
     if pid == 0 { 0 } else { (pid ^ time.wrapping_mul(0x9e37)) as u16 }
 }
 
-/// This process's start time as in [`start`]; 0 where not known.
+/// Start time of this process as in [`start`]; 0 where not known.
 pub(super) fn own_start() -> u16 {
     // A /proc of another pid namespace shows other processes under these numbers.
     let pid = std::fs::read_link("/proc/self").ok().and_then(|p| p.to_str()?.parse().ok());

@@ -1,7 +1,7 @@
 //! What this process and its threads do to count: find the user's segment, take a slot, give it back.
 //!
-//! Nothing here waits: a child may be forked while another thread is anywhere in this code, and finds every lock open. After
-//! [`open`] the only system call is geteuid, in processes that were loaded as root where no filter was in force.
+//! Nothing here waits: a child may be forked while another thread is anywhere in this code, and finds no lock held. After [`open`] the only system
+//! call is geteuid, in processes that were loaded as root where no filter was in force.
 #![forbid(unsafe_code)]
 
 use super::find::Sought;
@@ -45,7 +45,7 @@ const OPEN: u32 = 2;
 /// The segment of the user the module was loaded as.
 static OWN: Kept<Segment> = Kept::none();
 static BORN: AtomicU32 = AtomicU32::new(0);
-/// That of switched users: where there is none, all is counted for the user the module was loaded as.
+/// The segment of switched users: where there is none, all is counted for the user the module was loaded as.
 static SWITCHED: Kept<Switched> = Kept::none();
 /// Whether the effective user is looked up.
 static LOOKS: AtomicBool = AtomicBool::new(false);
@@ -125,7 +125,7 @@ pub(super) fn switched_mappings() -> u64 {
     SWITCHED.get().is_some().into()
 }
 
-/// This process's generation; `None` while nothing is open.
+/// Generation of this process; `None` while nothing is open.
 fn current_epoch() -> Option<u64> {
     if STATE.load(Acquire) != OPEN {
         return None;
@@ -141,8 +141,8 @@ fn current_epoch() -> Option<u64> {
     Some(generation.into())
 }
 
-/// This process as the owner of a slot. In a child, whose pid would take a system call to know, the thread: it owns the slot no
-/// longer than it lives. `None` where the C library does not tell that either.
+/// This process as the owner of a slot; in a child, whose pid would take a system call to know, the thread, which owns the slot no longer than it
+/// lives. `None` where the C library does not tell that either.
 pub(super) fn me() -> Option<Owner> {
     let (namespaces, image) = (NAMESPACES.load(Relaxed), IMAGE.load(Relaxed) as u8);
     match fork::this_process().pid.load(Relaxed) {
@@ -151,7 +151,7 @@ pub(super) fn me() -> Option<Owner> {
     }
 }
 
-/// This process as the holder of the reset lock. `call` tells its calls apart.
+/// The word that names this process as the holder of the reset lock. `call` tells its calls apart.
 pub(super) fn holder(call: u8) -> Option<Owner> {
     let pid = u32::try_from(getpid().as_raw_nonzero().get()).ok()?;
     Owner::new(pid, proc::namespaces(), proc::own_start(), call)
@@ -193,7 +193,7 @@ pub(super) fn note_slowly(thread: &Thread, queue: Queue, event: Event) {
     }
 }
 
-/// Where the thread counts, and whether it is the only one there.
+/// Finds the block in which the thread counts, and whether it is the only one there.
 fn find_block(thread: &Thread) -> Option<(&'static Block, bool)> {
     let epoch = current_epoch()?;
     if thread.attributed.get() != epoch {
@@ -400,8 +400,8 @@ mod tests {
         }
     }
 
-    /// For who starts processes, and for who counts those that have a segment mapped: where vfork is a fork, as in qemu's user
-    /// mode, a child has its parent's segments mapped until it runs its own program.
+    /// Lock for tests that start processes and tests that count those that have a segment mapped: where vfork is a fork, as in qemu's user mode, a
+    /// child has its parent's segments mapped until it runs its own program.
     fn one_at_a_time() -> MutexGuard<'static, ()> {
         static TURN: Mutex<()> = Mutex::new(());
         TURN.lock().unwrap_or_else(PoisonError::into_inner)
@@ -413,7 +413,7 @@ mod tests {
         child.id()
     }
 
-    /// A start time that is not this one, nor 0, which is none.
+    /// A start time that differs from `start` and is not 0, which is none.
     fn other_start(start: u16) -> u16 {
         if start == 1 { 2 } else { 1 }
     }

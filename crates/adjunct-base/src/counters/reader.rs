@@ -1,4 +1,4 @@
-//! The command's side: who has counters, what they say, back to zero, away with them; and what keeps them from being counted.
+//! The command's side: lists the users with counters, reads, resets and removes counters, and finds what keeps programs from counting.
 #![forbid(unsafe_code)]
 
 use super::find::Sought;
@@ -196,10 +196,10 @@ pub(super) fn slots(prefix: u32, uid: u32) -> Result<Vec<Slot>, Error> {
 
 /// How long others may hold the reset lock, which takes microseconds, before that is an error.
 const PATIENCE: Duration = Duration::from_secs(30);
-/// After how long a holder in another namespace, of whom nothing can be known, was killed with the lock.
+/// Time after which a holder in another namespace, of whom nothing can be known, is taken to have been killed with the lock.
 const STRANGER: Duration = Duration::from_secs(3);
-/// Resets that find another's beside theirs, though they hold the lock, before that is an error. In a sound segment that takes
-/// a holder who was given up for dead.
+/// Resets that find another process's beside theirs, though they hold the lock, before that is an error. In a sound segment it takes a holder who was
+/// given up for dead.
 const DISTURBED: usize = 16;
 
 /// See [`super::take`].

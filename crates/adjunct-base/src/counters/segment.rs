@@ -40,7 +40,7 @@ impl Segment {
         &self.slots[0]
     }
 
-    /// Everything ever counted here.
+    /// Adds up all that the segment has ever counted.
     fn total(&self) -> Vec<u64> {
         let mut sum = vec![0u64; WORDS];
         for slot in self.owners().used().filter_map(|place| self.slot(place)) {

@@ -1,11 +1,11 @@
-//! What stands in one slot: by whom it is used, and what was counted there. Between two looks at a slot that has kept its owner, what was
-//! added is that thread's alone; so rates by process come from what is counted anyway.
+//! A slot at one moment: its owner, and the numbers in it. What was added between two looks at a slot that has kept its owner was counted by that
+//! thread alone; so rates by process need no counters of their own.
 #![forbid(unsafe_code)]
 
 use super::owner::Owner;
 use super::snapshot::Snapshot;
 
-/// Which slot.
+/// A slot's segment, and its number in that.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Place {
     /// The segment's number, as `ipcs -m` lists it.
@@ -19,7 +19,7 @@ pub struct Place {
 pub struct Slot {
     place: Place,
     owner: Owner,
-    /// Its numbers are of the pid namespace of who reads.
+    /// Whether the slot's numbers are of the reader's pid namespace.
     here: bool,
     counted: Snapshot,
 }
@@ -29,7 +29,7 @@ impl Slot {
         Slot { place, owner, here: here != 0 && owner.namespaces() == here, counted }
     }
 
-    /// Which slot it is.
+    /// The place of the slot.
     pub fn place(&self) -> Place {
         self.place
     }
@@ -39,7 +39,7 @@ impl Slot {
         (self.here && !self.owner.is_free()).then(|| self.owner.pid())
     }
 
-    /// What its owner has counted since `earlier`, which is the same slot before; `None` where that cannot be told from what others counted.
+    /// What the slot's owner has counted since `earlier`, an older look at the slot; `None` where that cannot be told from what other owners counted.
     /// Resets do not show: they leave slots as they are.
     pub fn since(&self, earlier: &Slot) -> Option<Snapshot> {
         let same = self.place == earlier.place && self.place.number > 0 && !self.owner.is_free();
@@ -52,8 +52,8 @@ impl Slot {
         self.counted.since(&earlier.counted)
     }
 
-    /// All that is counted there, where there was no such slot before: its first owner has counted it. `None` where the use count does not
-    /// say that the owner is the first.
+    /// What is counted in a slot that did not exist at the last look: its first owner has counted it. `None` where the use count does not say that
+    /// the owner is the first.
     pub fn since_nothing(&self) -> Option<Snapshot> {
         (self.place.number > 0 && self.owner.follows(Owner::from_word(0))).then(|| self.counted.clone())
     }

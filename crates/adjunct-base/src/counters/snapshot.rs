@@ -9,7 +9,7 @@ use crate::catalogue::{LANES, Queue, Refusal};
 pub struct Cell {
     /// Operations.
     pub calls: u64,
-    /// Bytes they processed; 0 for public-key operations.
+    /// Bytes that the calls processed; 0 for public-key operations.
     pub bytes: u64,
 }
 
@@ -169,7 +169,7 @@ impl Snapshot {
         self.zip(other, u64::saturating_add)
     }
 
-    /// Of each number of this and the same of `other` what `both` makes of them.
+    /// Combines each number of `self` with the same number of `other` by `both`.
     fn zip(&self, other: &Snapshot, both: fn(u64, u64) -> u64) -> Snapshot {
         Snapshot {
             uid: self.uid,

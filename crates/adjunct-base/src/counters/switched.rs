@@ -15,7 +15,7 @@ use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 pub(super) struct Switched {
     head: Head,
     owners: [AtomicU64; SLOTS],
-    /// Whose calls a slot counts: the uid plus 1, 0 while nobody has counted there.
+    /// The user whose calls a slot counts: the uid plus 1, 0 while nobody has counted there.
     users: [AtomicU64; SLOTS],
     slots: [Slot; SLOTS],
 }
@@ -26,7 +26,7 @@ const _: () = assert!(size_of::<Switched>() < 48 << 20);
 #[derive(Debug)]
 struct Slot {
     counted: Block,
-    /// What of it had been counted at the last reset, word by word.
+    /// What had been counted at the last reset, word by word.
     reset: Block,
 }
 
@@ -53,7 +53,7 @@ impl Switched {
         &self.slots[0].counted
     }
 
-    /// Takes a slot that counts for `uid`, or else one that counts for nobody yet.
+    /// Takes a slot that counts for `uid`, else one that counts for nobody yet.
     pub(super) fn claim(&self, who: Owner, uid: u32) -> Option<Claim> {
         let marked = |wanted: u64| move |place: usize| self.users[place].load(Relaxed) == wanted;
         if let Some(claim) = self.owners().claim(who, marked(mark(uid))) {
@@ -77,7 +77,7 @@ impl Switched {
         self.places_of(uid).map(|place| &self.slots[place])
     }
 
-    /// The numbers of those slots.
+    /// Numbers of the slots that count for `uid`.
     pub(super) fn places_of(&self, uid: u32) -> impl Iterator<Item = usize> {
         let counts_for = move |&place: &usize| match place {
             0 => uid == 0,

@@ -18,7 +18,7 @@ const LINE: usize = 8;
 /// How strong a key is, in bits of security.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Strength {
-    /// There is no key, or it is weaker.
+    /// There is no key, or it is weaker than 112 bits.
     None,
     /// 112 bits: RSA with 2048.
     Bits112,
@@ -35,7 +35,7 @@ impl Strength {
     pub const ALL: [Strength; 5] =
         [Strength::None, Strength::Bits112, Strength::Bits128, Strength::Bits192, Strength::Bits256];
 
-    /// Its bits.
+    /// Bits of security.
     pub const fn bits(self) -> u32 {
         match self {
             Strength::None => 0,

@@ -61,7 +61,7 @@ impl Thread {
         }
     }
 
-    /// The slot, where it was taken in `epoch`: not before a fork.
+    /// The slot, if it was taken in `epoch`, so not before a fork.
     #[inline(always)]
     pub(super) fn slot(&self, epoch: u64) -> Option<&'static Block> {
         if self.epoch.get() == epoch { self.slot.get() } else { None }
@@ -99,7 +99,7 @@ impl AtEnd {
         AtEnd(Key::new(ended))
     }
 
-    /// Has it done when the calling thread ends; false where there is no memory to note that.
+    /// Has the slot given back when the calling thread ends; false where there is no memory to note that.
     pub(super) fn ask(&self) -> bool {
         // SAFETY: a safe function, which takes any pointer.
         unsafe { self.0.set(std::ptr::dangling_mut()) }

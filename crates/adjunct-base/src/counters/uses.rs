@@ -1,10 +1,10 @@
 //! How often mechanisms of PKCS #11 were used, by user, slot and strength of the key.
 //!
-//! A segment per user, found and trusted as those of the counters are ([`super::find`]), made by who initializes the PKCS #11 module.
-//! It is a table whose rows are claimed, each for a slot and a mechanism, and [`STRIPES`] copies of its numbers: a thread adds to one of
-//! them, atomically, so that threads seldom share a cache line. Nothing belongs to anybody: whoever is killed leaves nothing to be taken
-//! back, a child of fork goes on in its parent's stripe, and a reset takes each number in one instruction, so that every use is in one
-//! answer or still there. Nothing read from the segment is used as an index, a length or a pointer.
+//! A segment per user, found and trusted as those of the counters are ([`super::find`]), made by who initializes the PKCS #11 module. It is a table
+//! whose rows are claimed, each for a slot and a mechanism, and [`STRIPES`] copies of its numbers: a thread adds to one of them, atomically, so that
+//! threads seldom share a cache line. No part of it has an owner: a process that is killed leaves nothing to be taken back, a child of fork goes on
+//! in its parent's stripe, and a reset takes each number in one instruction, so that every use is in one answer or still there. Nothing read from the
+//! segment is used as an index, a length or a pointer.
 //!
 //! Uses count for the effective user at C_Initialize, which is where the segment is mapped; in a process under a filter of system calls
 //! nothing is counted, unless that is asked for.
@@ -24,7 +24,7 @@ use std::sync::atomic::Ordering::{AcqRel, Relaxed};
 
 /// The segment of the user who initialized the module last.
 static CURRENT: Kept<Uses> = Kept::none();
-/// Whose that is: the uid plus 1.
+/// Owner of [`CURRENT`]: the uid plus 1.
 static WHOSE: AtomicU64 = AtomicU64::new(0);
 
 /// Maps the segment of the effective user, where uses are counted and none is mapped. Never fails and says nothing.

@@ -1,5 +1,5 @@
-//! The entry that a thread used last, of which it stays an owner: programs call again and again for the same, and to become an owner and
-//! cease to be one are two writes to memory that other cores may have.
+//! The entry that a thread used last, which it keeps: programs use one entry again and again, and taking and releasing it would be two writes to
+//! memory that other cores may have.
 //!
 //! A thread has one such place, for one slab: entries of others are not kept while it is taken.
 
@@ -14,7 +14,7 @@ struct Last {
     /// The address of the entry's slab, which says what type it has; 0 while there is none.
     slab: Cell<usize>,
     place: Cell<*const ()>,
-    /// Whether it is given up when the thread ends.
+    /// Whether the entry is given up when the thread ends.
     armed: Cell<usize>,
 }
 

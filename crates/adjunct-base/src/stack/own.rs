@@ -20,7 +20,7 @@ struct Stack {
     base: *mut c_void,
 }
 
-/// One for each thread that has needed one: its base.
+/// Base of the stack of each thread that has needed one.
 static KEPT: Key = Key::new(ended);
 
 unsafe extern "C" fn ended(base: *mut c_void) {
@@ -81,6 +81,9 @@ impl Drop for Stack {
 pub const SWITCHES: bool = cfg!(any(target_arch = "x86_64", target_arch = "aarch64"));
 
 /// Calls `function(argument)` on the stack that ends at `top`. A frame pointer leads unwinders back to the caller's stack.
+///
+/// # Safety
+/// The stack that ends at `top` has room for `function`, and `argument` is what it takes. No panic leaves `function`.
 #[cfg(target_arch = "x86_64")]
 #[unsafe(naked)]
 unsafe extern "C" fn switch(top: *mut u8, function: unsafe extern "C" fn(*mut c_void), argument: *mut c_void) {
@@ -103,6 +106,9 @@ unsafe extern "C" fn switch(top: *mut u8, function: unsafe extern "C" fn(*mut c_
 }
 
 /// Calls `function(argument)` on the stack that ends at `top`. A frame pointer leads unwinders back to the caller's stack.
+///
+/// # Safety
+/// The stack that ends at `top` has room for `function`, and `argument` is what it takes. No panic leaves `function`.
 #[cfg(target_arch = "aarch64")]
 #[unsafe(naked)]
 unsafe extern "C" fn switch(top: *mut u8, function: unsafe extern "C" fn(*mut c_void), argument: *mut c_void) {

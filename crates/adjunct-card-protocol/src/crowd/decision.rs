@@ -3,11 +3,10 @@
 //! An operation goes to a card where cards are faster ([`Page::pays`]): from what the card processes measured of an operation alone, of a
 //! batch and of handing one over, and from how many are under way. What they find while they work can end that for a while ([`Page::found`]).
 //!
-//! How many are under way says too little of servers with more processes than CPUs: an operation alone ends within the time slice in which
-//! it began, so that few are seen at a time, though many processes would have one soon if those that have one slept. Where private
-//! operations take a noticeable part of the machine's time, it is *tried*: for some milliseconds all of a kind go to cards, and go on
-//! going there as long as cards find that they are faster. Else the next trial is later, by twice the time, at first sixteen times as long
-//! as the trial; so trials cost less than the noise.
+//! The number under way is misleading for servers with more processes than CPUs: an operation alone ends within the time slice in which it began, so
+//! that few are seen at a time, though many more processes would begin one if those that have one slept. Where private operations take a noticeable
+//! part of the machine's time, it is *tried*: for some milliseconds all of a kind go to cards, and go on going there as long as cards find that they
+//! are faster. Else the next trial is later, by twice the time, at first sixteen times as long as the trial; so trials cost less than the noise.
 
 use super::{Measured, Page};
 use crate::wire::Kind;
@@ -17,9 +16,9 @@ use std::sync::atomic::Ordering::Relaxed;
 
 /// How much faster cards are to be before operations go there.
 pub(super) const GAIN: f32 = 1.1;
-/// Jobs that cards have done of late before their rate is believed.
+/// Jobs that cards have to do before their rate is believed.
 const FEW: u64 = 24;
-/// The part of one CPU's time that private operations of a kind take before cards are tried.
+/// Part of a CPU's time that private operations of a kind have to take before cards are tried.
 const NOTICEABLE: f32 = 0.2;
 /// Milliseconds of the shortest trial, and for which operations go on going to cards that were found to be faster.
 const SHORTEST_TRIAL: u64 = 10;

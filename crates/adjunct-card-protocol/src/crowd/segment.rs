@@ -29,7 +29,7 @@ impl Page {
         map(key(folder), 0)
     }
 
-    /// Finds or makes it. It stays when the daemon ends, for programs that have it mapped.
+    /// Finds or makes the page. It stays when the daemon ends, for programs that have it mapped.
     ///
     /// # Errors
     /// As for [`Page::find`].

@@ -10,7 +10,7 @@ fn page(cpus: usize) -> Page {
     page
 }
 
-/// So many programs do one operation after the other, alone, for 64 milliseconds from `begin`.
+/// Simulates `programs` programs that each do one operation after the other, alone, for 64 milliseconds from `begin`.
 fn load(page: &Page, programs: u64, begin: u64) -> u64 {
     (begin..begin + 64).for_each(|now| page.ended(Kind::Rsa2048, now, programs * 1000));
     begin + 63
@@ -53,7 +53,8 @@ fn a_crowded_machine_asks_cards_at_once() {
     }
 }
 
-/// One program after the other, which all together keep half a CPU busy: nothing is under way, though many programs may be.
+/// Simulates programs that do one operation after the other and together keep half a CPU busy: nothing is under way at a time, though many programs
+/// run.
 fn servers(page: &Page, begin: u64) -> u64 {
     (begin..begin + 64).for_each(|now| page.ended(Kind::Rsa2048, now, 500));
     begin + 63

@@ -1,4 +1,4 @@
-//! The connections of a card: who has how many, and whose goes where there are too many.
+//! The connections of a card: the limit for each user, and the connection that is closed where there are too many.
 //!
 //! A user may have so many connections, and no more than are still free for all: so one user has half of them at most, two have two
 //! thirds, and there is room for another. Programs keep connections that they do not use; where a user has as many as it may have, one of
@@ -16,17 +16,17 @@ const LOOKS: usize = 16;
 /// What becomes of a new connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Admission {
-    /// It is taken.
+    /// The connection is taken.
     Taken,
-    /// It is taken once this one is let go, which is of the same user.
+    /// The connection is taken once this one of the same user is let go.
     InPlaceOf(u64),
-    /// It is refused.
+    /// The connection is refused.
     Refused,
 }
 
 /// What can be asked of a connection.
 pub trait Held {
-    /// Whether it has a request under way.
+    /// Whether the connection has a request under way.
     fn is_busy(&self) -> bool;
 }
 
@@ -34,7 +34,7 @@ pub trait Held {
 struct Connection<T> {
     uid: u32,
     held: T,
-    /// It was used since it was last looked at.
+    /// The connection was used since it was last looked at.
     used: bool,
 }
 
@@ -56,7 +56,7 @@ pub struct Connections<T> {
 }
 
 impl<T: Held> Connections<T> {
-    /// None yet: `each` user may have so many, and all together `most`.
+    /// Makes an empty set: `each` connections for a user at most, and `most` for all together.
     pub fn new(each: usize, most: usize) -> Connections<T> {
         Connections { all: HashMap::new(), users: HashMap::new(), next: 0, each, most }
     }
@@ -85,7 +85,7 @@ impl<T: Held> Connections<T> {
         found.map_or(Admission::Refused, Admission::InPlaceOf)
     }
 
-    /// Takes one in; its number.
+    /// Takes a connection in; its number.
     pub fn insert(&mut self, uid: u32, held: T) -> u64 {
         let number = self.next;
         self.next += 1;
@@ -100,14 +100,14 @@ impl<T: Held> Connections<T> {
         number
     }
 
-    /// One that is about to be used.
+    /// A connection that is about to be used, which counts as a use.
     pub fn get_mut(&mut self, number: u64) -> Option<&mut T> {
         let connection = self.all.get_mut(&number)?;
         connection.used = true;
         Some(&mut connection.held)
     }
 
-    /// Lets one go.
+    /// Lets a connection go.
     pub fn remove(&mut self, number: u64) -> Option<T> {
         let Connection { uid, held, .. } = self.all.remove(&number)?;
         if let Some(user) = self.users.get_mut(&uid) {
@@ -119,7 +119,7 @@ impl<T: Held> Connections<T> {
         Some(held)
     }
 
-    /// The numbers of those that something holds for.
+    /// The numbers of the connections for which `holds` is true.
     pub fn which(&self, holds: impl Fn(&T) -> bool) -> Vec<u64> {
         self.all.iter().filter(|(_, connection)| holds(&connection.held)).map(|(number, _)| *number).collect()
     }
@@ -129,7 +129,7 @@ impl<T: Held> Connections<T> {
 mod tests {
     use super::*;
 
-    /// Whether it is busy.
+    /// A held value that says whether it is busy.
     impl Held for bool {
         fn is_busy(&self) -> bool {
             *self

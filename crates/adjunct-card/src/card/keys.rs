@@ -1,8 +1,8 @@
 //! Keys that requests came with, prepared: what Montgomery's method needs of them takes as long as an operation.
 //!
-//! They are found by SHA-256 of a secret of this process, the user and the key, so that nobody learns by the time an answer takes whether
-//! another user has the same key. Where there are too many, the least recently used one goes of the user that has the most: nobody's keys go
-//! for another who has more. All go when nobody has asked for a while.
+//! They are found by SHA-256 of a secret of this process, the user and the key, so that nobody learns by the time an answer takes whether another
+//! user has the same key. Where there are too many, the least recently used key of the user with the most keys is wiped: a user loses no key to
+//! another who has more. All keys are wiped when no request has come for a while.
 #![forbid(unsafe_code)]
 
 use adjunct::card::work::Key;
@@ -12,7 +12,7 @@ use adjunct_card_protocol::wire::Kind;
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 
-/// Keys that are kept.
+/// The most keys that are kept.
 const MOST: usize = 256;
 
 /// What a key is found by.
@@ -38,7 +38,7 @@ pub struct Secret([u8; 32]);
 adjunct_kernels::opaque_debug!(Secret);
 
 impl Secret {
-    /// A new one.
+    /// Makes a new secret.
     pub fn new() -> Secret {
         let mut secret = [0; 32];
         random::random(&mut secret);
@@ -57,7 +57,7 @@ impl Secret {
 }
 
 impl Keys {
-    /// None yet.
+    /// Makes an empty set of keys.
     pub fn new() -> Keys {
         Keys { keys: HashMap::new(), uses: 0 }
     }
@@ -81,7 +81,7 @@ impl Keys {
         self.keys.insert(tag, Kept { key, uid, used: self.uses });
     }
 
-    /// Forgets all; they are wiped when the last operation with them ends.
+    /// Forgets all keys; they are wiped when the last operation with them ends.
     pub fn clear(&mut self) {
         self.keys.clear();
     }
@@ -92,7 +92,7 @@ impl Keys {
     }
 }
 
-/// Of things with an owner and the time of their last use: the least recently used one of the owner that has the most.
+/// Finds, among things with their owner and the time of their last use, the least recently used one of the owner that has the most.
 fn one_too_many<T>(things: impl Iterator<Item = (u32, u64, T)>) -> Option<T> {
     let mut owners: HashMap<u32, (usize, u64, T)> = HashMap::new();
     for (uid, used, thing) in things {

@@ -9,7 +9,7 @@ use std::os::unix::fs::FileExt;
 pub struct Load(Option<File>);
 
 impl Load {
-    /// Opens it.
+    /// Opens the kernel's file of the load.
     pub fn open() -> Load {
         Load(File::open("/proc/loadavg").ok())
     }

@@ -30,9 +30,9 @@ pub use worker::{refuse, weight};
 /// What the daemon gives to a card's process.
 #[derive(Debug)]
 pub struct Setup {
-    /// Where it counts.
+    /// Where the card counts.
     pub state: Shared,
-    /// Where it says what it found.
+    /// The page on which the card notes what it finds.
     pub page: &'static Page,
     /// The link to the daemon.
     pub daemon: OwnedFd,
@@ -40,7 +40,7 @@ pub struct Setup {
     pub workers: usize,
     /// What each user may have.
     pub limits: Limits,
-    /// It serves where the CPU has no lanes, too.
+    /// Whether the card serves where the CPU has no lanes.
     pub without_lanes: bool,
 }
 

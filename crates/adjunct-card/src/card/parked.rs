@@ -1,4 +1,4 @@
-//! Connections that are refused, and not told so at once: who connects again for each refusal would otherwise take a worker's time, and keep
+//! Connections that are refused and answered later: a program that connects again after each refusal would otherwise take a worker's time, and keep
 //! others waiting to be accepted.
 #![forbid(unsafe_code)]
 
@@ -13,7 +13,7 @@ const WHILE: Duration = Duration::from_millis(200);
 const MOST: usize = 1024;
 const PART: usize = 8;
 
-/// Those connections, the oldest first.
+/// Connections without a request, the oldest first, which a thread watches.
 #[derive(Debug)]
 pub struct Parked {
     all: VecDeque<(Instant, OwnedFd)>,
@@ -21,7 +21,7 @@ pub struct Parked {
 }
 
 impl Parked {
-    /// None yet; there may be so many `connections` in all.
+    /// Makes an empty set, for a machine with at most so many `connections` in all.
     pub fn new(connections: usize) -> Parked {
         Parked { all: VecDeque::new(), most: MOST.min(connections / PART) }
     }
@@ -35,7 +35,7 @@ impl Parked {
         self.all.is_empty()
     }
 
-    /// Takes one in. Where there is no room it is told at once, and `false` returned.
+    /// Takes a connection in. Where there is no room it is told at once, and `false` returned.
     pub fn park(&mut self, socket: OwnedFd, now: Instant) -> bool {
         if self.all.len() < self.most {
             self.all.push_back((now, socket));
@@ -45,7 +45,7 @@ impl Parked {
         false
     }
 
-    /// Tells those whose time has come, and lets them go.
+    /// Tells the connections whose time has come, and lets them go.
     pub fn release(&mut self, now: Instant) {
         while self.all.front().is_some_and(|(since, _)| now.duration_since(*since) >= WHILE) {
             if let Some((_, socket)) = self.all.pop_front() {

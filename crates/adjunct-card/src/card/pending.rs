@@ -5,11 +5,10 @@
 //! connections one user has, another's waits for the batches that run when it comes and for its own. A user that comes back after a while
 //! begins with what the one in turn has had, so that nobody saves time up.
 //!
-//! *Batches.* A batch begins when eight of a kind wait, or when nobody works and any waits: two workers that begin at once with half a
-//! batch each would do half as much. While one works, others gather; but where other kinds have whole batches, a kind is passed over only
-//! until the next batch ends. Where nobody works and fewer than eight wait, a worker may first see whether more are on their way
-//! ([`Choice::Gather`]): those whose programs have just been answered. Without lanes nothing is gained by company, and a batch is one
-//! request.
+//! *Batches.* A batch begins when eight of a kind wait, or when nobody works and any waits: two workers that begin at once with half a batch each
+//! would do half as much. While one works, others gather; but where other kinds have whole batches, a kind is passed over only until the next batch
+//! ends. Where nobody works and fewer than eight wait, a worker may first see whether more are on their way ([`Choice::Gather`]): those whose
+//! programs have just been answered. Without lanes a batch makes nothing faster, and is one request.
 //!
 //! *Limits.* A user may have only so many requests waiting, and take only a share of the workers' time; beyond it requests are refused, and
 //! their programs do them by themselves, in their own time.
@@ -21,16 +20,16 @@ use std::time::{Duration, Instant};
 
 /// Over how long a user's share of the workers' time is measured.
 const PERIOD: Duration = Duration::from_secs(1);
-/// Users that are remembered though nothing of theirs waits.
+/// The most users that are remembered though no request of theirs waits.
 const REMEMBERED: usize = 1024;
 const KINDS: usize = Kind::ALL.len();
 
-/// What one user may have.
+/// The most that a user may have.
 #[derive(Debug, Clone, Copy)]
 pub struct Limits {
-    /// Requests that wait.
+    /// Requests that may wait.
     pub waiting: usize,
-    /// Of the time of all workers, in hundredths.
+    /// Part of the time of all workers, in hundredths.
     pub share: u32,
     /// Connections.
     pub connections: usize,
@@ -39,25 +38,25 @@ pub struct Limits {
 /// A request that waits.
 #[derive(Debug)]
 pub struct Waiting<T> {
-    /// Whose it is.
+    /// The user who asked.
     pub uid: u32,
     /// The queue it came to: its place in the state.
     pub queue: u16,
     /// What is to be done.
     pub work: T,
-    /// Which one it is, of all.
+    /// Number of the request among all requests.
     number: u64,
-    /// The batches that had ended when it came.
+    /// Number of batches that had ended when the request came.
     ended: u64,
 }
 
 /// What a user has.
 #[derive(Debug)]
 struct User<T> {
-    /// Its requests, by kind.
+    /// Requests of the user, by kind.
     requests: [VecDeque<Waiting<T>>; KINDS],
     waiting: usize,
-    /// Nanoseconds of workers that it has had, of a clock that all users share.
+    /// Nanoseconds of workers that the user has had, of a clock that all users share.
     time: u64,
     /// Time of workers since the period began.
     busy: Duration,
@@ -67,11 +66,11 @@ struct User<T> {
 /// What a worker is to do.
 #[derive(Debug)]
 pub enum Choice<T> {
-    /// These requests. It counts as one that works until [`Pending::done`].
+    /// Work on these requests. They count as a worker's until [`Pending::done`].
     Batch(Kind, Vec<Waiting<T>>),
-    /// So many of a kind wait, and nobody works: these, unless more are on their way.
+    /// This many requests of a kind wait and no worker is busy: take them, unless more are on their way.
     Gather(Kind, usize),
-    /// To wait.
+    /// Wait: there is nothing to do.
     Nothing,
 }
 
@@ -79,7 +78,7 @@ pub enum Choice<T> {
 #[derive(Debug)]
 pub struct Pending<T> {
     users: HashMap<u32, User<T>>,
-    /// Those of them that have requests.
+    /// The users that have requests waiting.
     active: Vec<u32>,
     counts: [usize; KINDS],
     limits: Limits,
@@ -88,16 +87,16 @@ pub struct Pending<T> {
     batch: usize,
     running: usize,
     number: u64,
-    /// Batches that have ended.
+    /// Number of batches that have ended.
     ended: u64,
-    /// The time that the user had when it was last chosen whose turn it was.
+    /// Time of the user that was last chosen because it was its turn.
     time: u64,
     /// What a request of a kind takes of a worker, in nanoseconds.
     costs: [u64; KINDS],
 }
 
 impl<T> Pending<T> {
-    /// None yet, for so many workers, whose batches have so many requests at most.
+    /// Makes an empty set for so many workers, whose batches have at most so many requests.
     pub fn new(workers: usize, batch: usize, limits: Limits) -> Pending<T> {
         Pending {
             users: HashMap::new(),
@@ -143,7 +142,7 @@ impl<T> Pending<T> {
         Ok(())
     }
 
-    /// What a worker that has nothing to do is to do now; `gathered` where it has waited for more already.
+    /// Chooses what an idle worker does now; `gathered` where it has already waited for more requests.
     pub fn choose(&mut self, gathered: bool) -> Choice<T> {
         if self.running >= self.workers {
             return Choice::Nothing;

@@ -30,7 +30,7 @@ const PROGRAMS: u64 = DAEMON - 1;
 const EVENTS: usize = 64;
 /// Connections that are accepted before what they bring is looked at.
 const ACCEPTED: usize = 64;
-/// Orders that are taken at a time.
+/// The most orders that are taken at a time.
 const ORDERS: usize = 64;
 /// How long a worker reads between two batches.
 const READING: Duration = Duration::from_millis(2);
@@ -38,11 +38,11 @@ const READING: Duration = Duration::from_millis(2);
 /// again takes only so much of a worker's time.
 const DEAF: Duration = Duration::from_millis(10);
 const AFTER_REFUSALS: Duration = Duration::from_millis(5);
-/// Refusals of one pass that are nothing out of the ordinary: those are told at once.
+/// The most refusals of one pass that are told at once, as nothing out of the ordinary.
 const FEW_REFUSED: u64 = 4;
-/// How often it is looked for refusals that are to be told.
+/// Interval in which refusals that are yet to be told are looked for.
 const TICK: Timespec = Timespec { tv_sec: 0, tv_nsec: 20_000_000 };
-/// Descriptors that are not for programs that are served.
+/// Descriptors that are not for connections of programs.
 const OWN: u64 = 32 + ACCEPTED as u64;
 /// Seconds without a request after which keys are wiped.
 const IDLE: i64 = 60;
@@ -68,14 +68,14 @@ pub struct Reader {
     buffer: Zeroizing<Vec<u8>>,
     /// The socket where programs connect, and the queue that they are for, while this card accepts them itself.
     programs: Option<(OwnedFd, u16)>,
-    /// Until when nobody is accepted.
+    /// Time until which no connection is accepted.
     deaf_until: Option<Instant>,
     /// The daemon has ended, or wants this process to: it ends when nothing is left to do.
     pub leaves: bool,
 }
 
 impl Reader {
-    /// One that nobody has connected to, and where each user may have so many connections.
+    /// Makes a reader that nobody has connected to, with at most so many connections for each user.
     pub fn new(each: usize) -> Reader {
         let descriptors = getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX);
         let most = usize::try_from(descriptors.saturating_sub(OWN).max(1)).unwrap_or(usize::MAX);
@@ -238,7 +238,7 @@ impl Card {
         Ok(())
     }
 
-    /// Accepts programs that have connected, and takes what they ask: it has come with them.
+    /// Accepts programs that have connected, and takes their requests, which have come with them.
     fn accept(&self, reader: &mut Reader) {
         let Some((socket, queue)) = &reader.programs else { return };
         let (mut accepted, queue, begin, mut deaf) = (Vec::new(), *queue, cpu_time(), None);
@@ -277,7 +277,7 @@ impl Card {
         }
     }
 
-    /// Hears of programs that connect again, where that could not be for some time.
+    /// Listens again for programs that connect, after a time in which that was not possible.
     fn accept_again(&self, reader: &mut Reader) {
         if reader.deaf_until.take_if(|until| Instant::now() >= *until).is_some()
             && let Some((socket, _)) = &reader.programs

@@ -1,8 +1,8 @@
 //! The workers of a card: threads of which one waits for requests (it *reads*) and the others work.
 //!
-//! Whoever has nothing to do first looks whether there is a batch to do, and else reads in its turn. So nobody has to be woken for a batch
-//! that is due: what is due is seen by the reader, who brought the request, or by a worker that is done. After each batch a worker takes
-//! what has come meanwhile, for a limited time: however much waits, a request is seen when a batch ends.
+//! An idle worker first looks for a batch to do, and else becomes the reader in its turn. So no thread has to be woken for a batch that is due: the
+//! reader, who brought the request, sees it, or a worker that has just finished. After each batch a worker takes in the requests that have come
+//! meanwhile, for a limited time: however many wait, a request is seen when a batch ends.
 
 use super::Setup;
 use super::keys::{Keys, Secret, Tag};
@@ -31,16 +31,16 @@ use zeroize::Zeroizing;
 pub(super) const DAEMON: u64 = u64::MAX;
 /// Nanoseconds within which the next request comes, where programs that were answered ask again: a wake of another CPU and their own work.
 const GATHERING: i64 = 50_000;
-/// Nanoseconds after which it is looked again whether other tasks still keep all CPUs busy, and for which requests wait for others at most.
+/// Nanoseconds after which it is looked again whether other tasks still keep all CPUs busy; also the longest time that requests wait for others.
 const LOOKING: i64 = 300_000;
 const GATHERED: u64 = 4_000_000;
 /// How long requests wait for others at first, and when none came for so long.
 const FIRST_GATHERED: u64 = 1_000_000;
-/// Programs that asked within so many milliseconds may ask again.
+/// Milliseconds in which a program that asked counts as one that may ask again.
 const LATELY: u64 = 50;
-/// Results that came wrong out of the lanes, after which the card is not to be used any more.
+/// Wrong results out of the lanes after which the card is not to be used any more.
 const FAULTS: u32 = 3;
-/// Of so many batches the results of one are checked here, until one was wrong: programs check each.
+/// The results of one batch in this many are checked in the card until one was wrong; programs check every result.
 const CHECKED: u32 = 16;
 
 /// A program's connection.
@@ -51,12 +51,12 @@ pub struct Client {
     pub(super) queue: u16,
     /// The time, in units of [`LATELY`], in which it last asked.
     pub(super) asked: AtomicU64,
-    /// A request of it waits or is worked on: it may have one.
+    /// A request of the client waits or is worked on: there may be one at a time.
     busy: AtomicBool,
 }
 
 impl Client {
-    /// One that has not asked yet.
+    /// Makes a client that has not asked yet.
     pub fn new(socket: OwnedFd, uid: u32, queue: u16) -> Client {
         Client { socket, uid, queue, asked: AtomicU64::new(u64::MAX), busy: AtomicBool::new(false) }
     }
@@ -66,12 +66,12 @@ impl Client {
         self.busy.load(Relaxed)
     }
 
-    /// It asks; false where it does so before it was answered.
+    /// Notes that the client asks; false where it does so before its last request was answered.
     pub fn begins(&self) -> bool {
         !self.busy.swap(true, AcqRel)
     }
 
-    /// Answers its request. One that does not take its answers is let go: the reader sees its end.
+    /// Answers the client's request. A client that does not take its answers is let go: the reader sees its end.
     pub fn answer(&self, status: Status, jobs: usize, output: &[u8]) {
         // First: it may ask again as soon as it has the answer.
         self.busy.swap(false, AcqRel);
@@ -92,9 +92,9 @@ pub struct Work {
 /// The key of a request.
 #[derive(Debug)]
 pub enum Wanted {
-    /// It is among those that are kept.
+    /// The key is among those that are kept.
     There(Key),
-    /// As the request brought it, and by what it will be found.
+    /// The key as the request brought it, and the tag by which it will be found.
     Bytes(Zeroizing<Vec<u8>>, Tag),
 }
 
@@ -108,14 +108,14 @@ pub struct Card {
     pub(super) secret: Secret,
     pub(super) keys: Mutex<Keys>,
     pub(super) pending: Mutex<Pending<Work>>,
-    /// Whoever reads holds it.
+    /// The reader, held by the thread that reads.
     pub(super) reader: Mutex<Reader>,
     faults: AtomicU32,
     batches: AtomicU32,
     load: Load,
     /// How long requests wait for others while the CPUs have other things to do, in nanoseconds: longer where that filled a batch.
     patience: AtomicU64,
-    /// Programs that asked in this time and the one before, in units of [`LATELY`]: its number, above 16 bits for each.
+    /// Programs that asked in this period and in the one before it: the period's number, in units of [`LATELY`], above 16 bits for each count.
     lately: AtomicU64,
 }
 
@@ -125,7 +125,7 @@ pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl Card {
-    /// A card that nobody serves yet.
+    /// Makes a card without threads.
     ///
     /// # Errors
     /// What the system says.
@@ -185,7 +185,7 @@ impl Card {
         }
     }
 
-    /// Whether it is to be waited for more requests of a kind, after having done so for a moment.
+    /// Whether to wait for more requests of a kind, after having waited for a moment.
     ///
     /// Where by the page more are under way than wait: programs that were answered together ask again one after the other, and the first of
     /// them is not to be done alone. And, since a time, while other tasks keep all CPUs busy: as long as this one sleeps they come to their
@@ -248,7 +248,7 @@ impl Card {
         self.lately.store(number << 32 | before << 16 | (count + 1).min(0xffff), Relaxed);
     }
 
-    /// The machine's tasks that can run, this thread included.
+    /// Tasks of the machine that can run, this thread included.
     fn runnable(&self) -> u64 {
         self.load.runnable().unwrap_or(1)
     }
@@ -349,7 +349,7 @@ fn answer(socket: &OwnedFd, status: Status, jobs: usize, output: &[u8]) -> bool 
     sent.is_ok()
 }
 
-/// Which of the counters of an accelerator an operation belongs to; of 3072 bits to that of the next larger ones.
+/// The accelerator's counter of an operation; operations of 3072 bits count with those of 4096.
 fn counter(kind: Kind) -> usize {
     match kind {
         Kind::Rsa2048 => 3,

@@ -1,4 +1,4 @@
-//! The cards that a daemon has: what is set, their processes, and which of them takes a program's connection.
+//! The cards of a daemon: their settings and processes, and the choice of the card that takes a program's connection.
 
 use super::process::{Deaths, Process};
 use crate::card::weight;
@@ -31,7 +31,7 @@ const MAX_MESSAGE: u32 = 12 << 10;
 /// What became of a program's connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Handed {
-    /// A card has it.
+    /// A card has the connection.
     Over,
     /// No queue takes programs.
     NoQueue,
@@ -75,7 +75,7 @@ fn refused(error: Errno, why: impl Into<String>) -> Reply {
 }
 
 impl Cards {
-    /// Those of a configuration, with the counts of an earlier daemon where its state is there. None is started yet.
+    /// Makes the cards of a configuration, with the counts of an earlier daemon where its state is there. Starts none.
     ///
     /// # Errors
     /// What the system says.
@@ -133,7 +133,7 @@ impl Cards {
         Ok(Cards { folder, config, machine, places, state, file, _lock: lock, page, listens: None })
     }
 
-    /// Starts all that are configured.
+    /// Starts all cards that are configured.
     pub fn start(&mut self) {
         if self.places.is_empty() {
             self.machine.remark = "cards.conf has no card.".into();
@@ -156,7 +156,7 @@ impl Cards {
         }
     }
 
-    /// Says everything that has changed.
+    /// Publishes the state of the cards, and how many of them serve.
     fn publish(&self) {
         self.state.publish(&self.machine);
         self.page.set_cards(self.serving().count(), cpus());
@@ -178,7 +178,7 @@ impl Cards {
         self.links().all(|(_, process)| process.ready)
     }
 
-    /// The links that are to be waited for, by the places of their cards.
+    /// Links that have to be waited for, with the places of their cards.
     pub fn links(&self) -> impl Iterator<Item = (usize, &Process)> {
         self.places.iter().enumerate().filter_map(|(place, card)| Some((place, card.process.as_ref()?)))
     }
@@ -210,7 +210,7 @@ impl Cards {
         self.publish();
     }
 
-    /// This CPU has no lanes: there is no card.
+    /// Takes all cards away: this CPU has no lanes.
     fn have_none(&mut self) {
         (0..self.places.len()).for_each(|place| drop(self.end(place)));
         self.places.clear();
@@ -291,7 +291,7 @@ impl Cards {
         if hand(first) { Handed::Over } else { Handed::TooMany }
     }
 
-    /// The queues that take programs, of those that are allowed: load, requests, the card's place, the queue's.
+    /// Queues that take programs, among those that are allowed: load, requests, the card's place, the queue's place.
     fn queues(&self, adapters: Mask, domains: Mask) -> Vec<(u64, u64, usize, usize)> {
         let (adapters, domains) = (both(adapters, self.machine.bus.apmask), both(domains, self.machine.bus.aqmask));
         let mut queues = Vec::new();
@@ -396,7 +396,7 @@ impl Cards {
         if found { Reply::Done } else { refused(Errno::NODEV, "there is no such card") }
     }
 
-    /// Ends all, when they have finished what they work on.
+    /// Ends all cards, when they have finished what they work on.
     pub fn leave(mut self) {
         self.page.set_cards(0, cpus());
         let limit = Instant::now() + LEAVES_IN;

@@ -18,13 +18,13 @@ const BACKLOG: i32 = 4096;
 /// Sockets that systemd has made, by their names (`FileDescriptorName=`).
 #[derive(Debug, Default)]
 pub struct Given {
-    /// For programs.
+    /// The socket for programs.
     pub cards: Option<OwnedFd>,
-    /// For tools.
+    /// The socket for tools.
     pub control: Option<OwnedFd>,
 }
 
-/// Takes the sockets that systemd gives, if it does.
+/// Takes the sockets that systemd gives, if it gives any.
 pub fn given() -> Given {
     let mut given = Given::default();
     for (fd, name) in sd_notify::listen_fds_with_names().into_iter().flatten() {
@@ -43,7 +43,7 @@ pub fn given() -> Given {
     given
 }
 
-/// Times that a lock is tried for, and how long is waited between: a process that another daemon is just starting has a copy of its lock.
+/// How often a lock is tried for, with a pause between: a process that another daemon is just starting has a copy of its lock.
 const TRIES: u32 = 10;
 const BETWEEN: Duration = Duration::from_millis(5);
 
@@ -74,7 +74,7 @@ pub fn alone(path: &Path) -> io::Result<Option<File>> {
     Ok(None)
 }
 
-/// Times that it is looked whether anybody still listens where a socket is to be.
+/// How often it is looked whether anybody still listens where a socket is to be made.
 const LOOKS: u32 = 200;
 
 /// Makes a socket at a path, in place of one whose daemon is gone. The caller has the folder alone ([`alone`]): else of two that find such a

@@ -1,5 +1,5 @@
-//! adjunctd: it starts the cards, hands each program's connection to one of them, and does what tools ask for. It has no keys and is not on
-//! the way of any request. One thread, which waits for descriptors alone: where nothing happens, nothing wakes.
+//! adjunctd: it starts the cards, hands each program's connection to one of them, and does what tools ask for. It has no keys, and no request passes
+//! through it. It has one thread, which waits for descriptors alone and sleeps while nothing happens.
 
 mod cards;
 mod listen;
@@ -31,9 +31,9 @@ pub use process::CARD;
 
 /// How long a tool that has connected may take to ask.
 const PATIENCE: Duration = Duration::from_secs(10);
-/// Programs that are accepted before it is looked what else there is.
+/// The most programs that are accepted before other events are looked at.
 const ACCEPTED: u64 = 64;
-/// Tools that may be connected at a time.
+/// The most tools that may be connected at a time.
 const TOOLS: usize = 64;
 
 /// What the daemon is told.
@@ -85,7 +85,7 @@ pub fn prepare(folder: &Folder) -> io::Result<()> {
     Ok(())
 }
 
-/// Runs until it is told to end.
+/// Runs the daemon until it is told to end.
 ///
 /// # Errors
 /// What keeps it from starting, in a sentence.
@@ -184,7 +184,7 @@ impl Daemon {
         }
     }
 
-    /// The sources that have something to say; tools from the last to the first, so that one that goes changes no other's place.
+    /// Waits for sources that have something to say; tools come from the last to the first, so that one that goes changes no other's place.
     fn wait(&self) -> io::Result<Vec<Source>> {
         let fixed = [(Source::Signals, self.signals.as_fd()), (Source::Control, self.control.as_fd())];
         let programs = (!self.cards.one_listens()).then(|| (Source::Programs, self.programs.as_fd()));
@@ -206,7 +206,8 @@ impl Daemon {
         Ok(ready.map(|((source, _), _)| *source).collect())
     }
 
-    /// Hands programs that wait to cards, so many at a time; how many. Where no card takes one, it is closed, and the program does its own work.
+    /// Hands waiting programs to cards, some at a time; how many. Where no card takes a program, its connection is closed, and the program does its
+    /// own work.
     fn accept_programs(&self, node: Option<usize>) -> u64 {
         let (listener, adapters, domains, allowed) = match node.map(|at| self.nodes.0.get(at)) {
             None => (&self.programs, Mask::ALL, Mask::ALL, true),

@@ -15,7 +15,7 @@ pub const RSA_CRT: u8 = 0x06;
 /// A node that listens.
 #[derive(Debug)]
 pub struct Listening {
-    /// What it allows, and where it is.
+    /// The node: what it allows, and its path.
     pub node: Node,
     /// Its socket.
     pub socket: OwnedFd,
@@ -39,7 +39,7 @@ impl Nodes {
         self.0.iter().map(|listening| listening.node.clone()).collect()
     }
 
-    /// Makes one that allows nothing.
+    /// Makes a node that allows nothing.
     ///
     /// # Errors
     /// [`Errno::EXIST`] where the name is taken, [`Errno::INVAL`] where it is none, [`Errno::NOSPC`] where there are too many; what the
@@ -72,7 +72,7 @@ impl Nodes {
         Ok(node)
     }
 
-    /// Removes one; connections that were made stay.
+    /// Removes a node; connections that were made stay.
     ///
     /// # Errors
     /// [`Errno::NODEV`] where there is none of this name.

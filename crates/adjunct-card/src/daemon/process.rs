@@ -30,7 +30,7 @@ pub struct Process {
 }
 
 impl Process {
-    /// Starts one.
+    /// Starts a card's process.
     ///
     /// # Errors
     /// What the system says.
@@ -52,17 +52,17 @@ impl Process {
         Ok(Process { child, link, ready: false })
     }
 
-    /// Its end of the link.
+    /// The daemon's end of the link to the process.
     pub fn link(&self) -> BorrowedFd<'_> {
         self.link.as_fd()
     }
 
-    /// Its number.
+    /// Number of the process.
     pub fn id(&self) -> u32 {
         self.child.id()
     }
 
-    /// Tells it something; whether it could be told.
+    /// Sends the process an order; whether it could be sent.
     pub fn order(&self, order: Order, descriptor: Option<&OwnedFd>) -> bool {
         link::order(&self.link, order, descriptor).is_ok()
     }
@@ -73,7 +73,7 @@ impl Process {
         let _ = poll(&mut [PollFd::new(&self.link, PollFlags::OUT)], Some(&limit));
     }
 
-    /// Makes its end where it has not come yet; how it ended, in words.
+    /// Kills the process where it has not ended yet; how it ended, in words.
     pub fn end(mut self) -> String {
         // One that ended by itself has closed its link a moment before the system says that it has.
         let limit = Instant::now() + Duration::from_millis(100);
@@ -88,7 +88,7 @@ impl Process {
         self.child.wait().map_or_else(|error| error.to_string(), |status| status.to_string())
     }
 
-    /// Has it finish what it works on and end, and waits for that until `limit`.
+    /// Has the process finish what it works on and end, and waits for that until `limit`.
     pub fn leave(mut self, limit: Instant) {
         self.order(Order::Leave, None);
         while Instant::now() < limit {
@@ -107,7 +107,7 @@ impl Process {
 pub struct Deaths(Vec<Instant>);
 
 impl Deaths {
-    /// One more; whether the card is to be started again.
+    /// Notes one more end of a process; whether the card is to be started again.
     pub fn one_more(&mut self) -> bool {
         let now = Instant::now();
         self.0.retain(|then| now.duration_since(*then) < SPAN);

@@ -94,7 +94,7 @@ impl Daemon {
         Daemon { folder: tempfile::tempdir().unwrap(), child: None, config }
     }
 
-    /// One with this `cards.conf`, whose cards are ready.
+    /// Starts a daemon with this `cards.conf`, and waits until its cards are ready.
     pub fn start(config: &str) -> Daemon {
         let mut daemon = Daemon::none(config);
         daemon.start_again();
@@ -106,12 +106,12 @@ impl Daemon {
         self.start_by(command);
     }
 
-    /// Starts it by this command; its cards are ready.
+    /// Starts the daemon by this command, and waits until its cards are ready.
     pub fn start_by(&mut self, command: Command) {
         assert!(self.try_start_by(command), "adjunctd cannot be started");
     }
 
-    /// Starts it by this command and waits for its cards; whether the command could be started.
+    /// Starts the daemon by this command and waits for its cards; whether the command could be started.
     pub fn try_start_by(&mut self, command: Command) -> bool {
         let path = self.folder.path().join("cards.conf");
         std::fs::write(&path, &self.config).unwrap();
@@ -130,13 +130,13 @@ impl Daemon {
         true
     }
 
-    /// Starts it by this command, whatever becomes of its cards; whether it could be started.
+    /// Starts the daemon by this command, whatever becomes of its cards; whether the command could be started.
     pub fn try_start_without_cards_by(&mut self, mut command: Command) -> bool {
         self.child = command.spawn().ok();
         self.child.is_some()
     }
 
-    /// How it is started.
+    /// The command that starts the daemon.
     pub fn command(&self) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_adjunctd"));
         command.arg("--folder").arg(self.folder.path()).arg("--config").arg(self.folder.path().join("cards.conf"));
@@ -168,14 +168,14 @@ impl Daemon {
         control::ask(&self.of().control(), request).unwrap()
     }
 
-    /// Ends it as an administrator would; how it ended.
+    /// Ends the daemon as an administrator would; how it ended.
     pub fn end(&mut self) -> Output {
         let child = self.child.take().unwrap();
         signal(child.id(), libc::SIGTERM);
         child.wait_with_output().unwrap()
     }
 
-    /// Ends it as no administrator would.
+    /// Kills the daemon.
     pub fn kill(&mut self) {
         if let Some(mut child) = self.child.take() {
             child.kill().unwrap();
@@ -192,7 +192,7 @@ impl Daemon {
         self.counted_of(Queue::Rsa2048)
     }
 
-    /// What they had done of a queue.
+    /// Counts a queue's operations that programs of this daemon have done.
     pub fn counted_of(&self, queue: Queue) -> Lanes {
         // SAFETY: no requirements.
         let uid = unsafe { libc::geteuid() };
@@ -215,7 +215,7 @@ impl Daemon {
         asked == operations || late >= 3 && asked < operations
     }
 
-    /// This test program as a program that asks cards: it runs `test`, which is ignored else.
+    /// This test program as a program that asks cards: it runs `test`, which is otherwise ignored.
     pub fn program(&self, test: &str) -> Command {
         let mut command = Command::new(std::env::current_exe().unwrap());
         command
@@ -254,7 +254,7 @@ impl Daemon {
         });
     }
 
-    /// Runs it to its end, which is to be a good one.
+    /// Runs the program to its end, and checks that it succeeded.
     pub fn run(&self, test: &str) {
         succeeded(self.program(test).spawn().unwrap());
     }

@@ -93,7 +93,7 @@ fn memory_is_locked_only_where_the_limit_is_enough_for_all_of_it() {
     }
 }
 
-/// On the sockets that one has left which was killed, so that both find nobody there.
+/// Of two daemons that start at once on the sockets of one that was killed, one lives, though both find nobody there.
 #[test]
 fn of_two_that_start_one_lives() {
     let folder = Daemon::none("");

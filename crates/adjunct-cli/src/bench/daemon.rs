@@ -16,11 +16,11 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-/// Cards that have not found their known answers in so long never will.
+/// Time after which cards that have not found their known answers never will.
 const TO_START: Duration = Duration::from_secs(20);
 /// The service's (`Nice=` in adjunct-cards.service).
 const NICENESS: i32 = -5;
-/// A daemon that does not end in so long is ended.
+/// Time after which a daemon that has not ended is killed.
 const TO_END: Duration = Duration::from_secs(7);
 
 /// The daemon's program: beside this one, or where the package installs it.
@@ -41,7 +41,7 @@ pub struct Daemon {
 }
 
 impl Daemon {
-    /// Starts one with so many accelerators, on some processors or on all, and waits until they take programs. Root's serves all users, and has
+    /// Starts a daemon with so many accelerators, on some processors or on all, and waits until they take programs. Root's serves all users, and has
     /// the service's niceness, as the machine's does.
     ///
     /// # Errors
@@ -90,27 +90,27 @@ impl Daemon {
         }
     }
 
-    /// Where it is.
+    /// Path of the daemon's folder.
     pub fn folder(&self) -> &Path {
         self.folder.path()
     }
 
-    /// What its cards did so far.
+    /// Figures of what the daemon's cards did so far.
     pub fn figures(&self) -> Figures {
         state::figures(&self.folder.state()).unwrap_or_default()
     }
 
-    /// What its cards are and did so far, as tools see it.
+    /// The daemon's cards and what they did so far, as tools see them.
     pub fn machine(&self) -> Option<Machine> {
         state::read(&self.folder.state()).ok()
     }
 
-    /// Its process, whose children the cards are.
+    /// Number of the daemon's process, whose children the cards are.
     pub fn pid(&self) -> u32 {
         self.child.id()
     }
 
-    /// Its processes: the daemon, then the cards.
+    /// The daemon's process, then its cards'.
     pub fn processes(&self) -> Vec<u32> {
         [self.child.id()].into_iter().chain(self.figures().processes).collect()
     }

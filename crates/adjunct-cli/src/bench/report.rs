@@ -14,10 +14,10 @@ pub struct Header {
     features: Vec<&'static str>,
     /// The version of the libcrypto that adjunct is loaded into.
     pub openssl: String,
-    /// That of the stock side, where it is another.
+    /// Version of the libcrypto of the stock side, where it is another.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub against: Option<String>,
-    /// That of the newest OpenSSL, where one is measured too.
+    /// Version of the newest OpenSSL, where one is measured too.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub newest: Option<String>,
     adjunct: &'static str,

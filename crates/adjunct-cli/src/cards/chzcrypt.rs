@@ -268,7 +268,7 @@ impl Work {
         Ok(())
     }
 
-    /// There is no secure execution here; what is asked for is looked at as there.
+    /// Answers for secure execution, which no card has: checks its arguments as IBM's tool does.
     fn secure(&self, what: &Secure, word: Option<&OsString>) -> Result<(), Stop> {
         let (option, attribute) = match what {
             Secure::Associate(_) => ("associate", "se_associate"),

@@ -56,7 +56,7 @@ impl<'a> Device<'a> {
         }
     }
 
-    /// Its type, of the card's.
+    /// Type of the device's card.
     pub(super) fn kind(&self) -> String {
         adjunct_tool::escape::shown(&self.card.kind)
     }
@@ -72,17 +72,17 @@ impl<'a> Device<'a> {
         }
     }
 
-    /// Whether it is set to take operations: a domain is not while its card is not.
+    /// Whether the device is set to take operations: a domain is not while its card is not.
     pub(super) fn set_online(&self) -> bool {
         self.card.online && self.queue.is_none_or(|queue| queue.online)
     }
 
-    /// Whether it takes operations, as the attribute `online` shows it.
+    /// Whether the device takes operations, as the attribute `online` shows it.
     pub(super) fn online(&self) -> bool {
         self.card.is_online() && self.set_online()
     }
 
-    /// In a word.
+    /// Status of the device in a word.
     pub(super) fn status(&self) -> &'static str {
         match self.card {
             card if !card.config => "deconfig",
@@ -116,12 +116,12 @@ impl<'a> Device<'a> {
         self.sum(|queue| queue.load)
     }
 
-    /// What it can do, a letter each.
+    /// Functions of the device, a letter each.
     pub(super) fn functions(&self) -> String {
         FUNCTIONS.iter().map(|&(bit, letter)| if self.card.functions & bit == 0 { '-' } else { letter }).collect()
     }
 
-    /// The driver that serves it: scripts ask for the names that the kernel has for them.
+    /// The driver that serves the device: scripts ask for the names that the kernel has for them.
     pub(super) fn driver(&self) -> &'static str {
         if self.queue.is_some() { "cex4queue" } else { "cex4card" }
     }
@@ -138,7 +138,7 @@ impl<'a> Device<'a> {
         }
     }
 
-    /// As its row.
+    /// Writes the device as a row of `table`.
     pub(super) fn row(&self, table: &Table) -> String {
         let counted = |number: u64| if self.card.config { number.to_string() } else { "-".to_owned() };
         table.row([
@@ -156,7 +156,7 @@ impl<'a> Device<'a> {
         ])
     }
 
-    /// As JSON, with all that a row may have.
+    /// Writes the device as JSON, with every column that a row may have.
     pub(super) fn json(&self) -> Value {
         let mut value = json!({
             "device": self.id(),

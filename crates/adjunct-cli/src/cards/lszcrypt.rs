@@ -155,7 +155,7 @@ pub(super) fn list(tool: Tool, machine: &Machine, json: bool) -> Result<(), Stop
     all(tool, machine, &wanted)
 }
 
-/// Every device that is wanted.
+/// Shows every device that is wanted.
 fn all(tool: Tool, machine: &Machine, wanted: &Wanted) -> Result<(), Stop> {
     if wanted.json {
         let devices: Vec<_> = Device::all(machine).filter(|device| wanted.has(device)).map(|d| d.json()).collect();
@@ -174,7 +174,7 @@ fn all(tool: Tool, machine: &Machine, wanted: &Wanted) -> Result<(), Stop> {
     shown.map_err(|words| tool.stop(&words))
 }
 
-/// The devices that are named.
+/// Shows the devices that are named.
 fn some(machine: &Machine, wanted: &Wanted, words: &[OsString]) -> Result<(), Stop> {
     let mut report = Report::new(machine, wanted);
     let shown = words.iter().try_for_each(|word| report.named(word));

@@ -1,4 +1,4 @@
-//! Numbers as C's scanf(3) and strtol(3) read them: what of a device's name IBM's tools look at, and what they pass over, is that.
+//! Numbers as C's scanf(3) and strtol(3) read them. They determine which part of a device's name IBM's tools look at, and which they ignore.
 
 /// What is left of a text.
 #[derive(Debug, Clone, Copy)]

@@ -16,7 +16,7 @@ use std::time::Duration;
 
 const SOCKETS: [&str; 2] = ["adjunct-cards.socket", "adjunct-cards-control.socket"];
 const SERVICE: &str = "adjunct-cards.service";
-/// Where the package has its units, and the local administrator theirs.
+/// Folders with systemd's units: the packages', and the local administrator's.
 const UNITS: [&str; 3] = ["/usr/lib/systemd/system", "/lib/systemd/system", "/etc/systemd/system"];
 const SYSUSERS: &str = "/usr/lib/sysusers.d/adjunct.conf";
 /// How long cards may take to find their known answers.
@@ -84,7 +84,7 @@ impl How {
     }
 }
 
-/// Only root may.
+/// Fails unless the user is root.
 ///
 /// # Errors
 /// One line.
@@ -140,7 +140,7 @@ fn make_user() -> Result<(), Failure> {
         .map_err(|error| by_systemd.err().unwrap_or(error))
 }
 
-/// Which of the units have a state: `is-enabled` or `is-active`.
+/// The state of each unit: `is-enabled` or `is-active`.
 fn have(state: &str) -> impl Iterator<Item = bool> {
     units()
         .into_iter()

@@ -22,11 +22,11 @@ use std::process::ExitCode;
 use std::time::Duration;
 use tree::Tree;
 
-/// The file that says that a folder is ours to change.
+/// The file that marks a folder as adjunct's to change.
 const MARK: &str = ".adjunct-cards-sysfs";
 /// How often the files are brought up to date.
 const PERIOD: Duration = Duration::from_secs(1);
-/// How often it is asked whether the user wants an end.
+/// Interval in which it is asked whether the user wants an end.
 const LOOK: Duration = Duration::from_millis(50);
 
 /// Write the cards as the files that programs for IBM Z read
@@ -130,7 +130,7 @@ fn write(dir: &Path, tree: &Tree) -> Result<(), Failure> {
     }
 }
 
-/// Makes it aside, and gives it its name when it is whole.
+/// Makes the tree aside, and gives it its name when it is whole.
 fn create(dir: &Path, tree: &Tree) -> io::Result<()> {
     let parent = match dir.parent() {
         Some(parent) if parent != Path::new("") => parent,

@@ -1,6 +1,6 @@
 //! Tables as the tools of s390-tools print them: fields padded to their columns, one blank between them, and nothing cut off.
 
-/// To which side a column's fields lean.
+/// Alignment of a column's fields.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Side {
     /// Blanks behind.
@@ -20,12 +20,12 @@ pub(super) struct Table {
 }
 
 impl Table {
-    /// With these columns.
+    /// Makes a table with these columns.
     pub(super) fn new(columns: &[Column]) -> Table {
         Table { columns: columns.to_vec(), indent: 0 }
     }
 
-    /// With blanks before each line.
+    /// Puts blanks before each line.
     pub(super) fn indented(self, indent: usize) -> Table {
         Table { indent, ..self }
     }

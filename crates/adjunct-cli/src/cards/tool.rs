@@ -34,7 +34,7 @@ impl Request {
         Request { parts, words, done }
     }
 
-    /// Does it.
+    /// Carries the request out.
     ///
     /// # Errors
     /// [`Failure`] where standard output fails; all else is said here.
@@ -43,7 +43,7 @@ impl Request {
     }
 }
 
-/// It ended: all has been said, or a failure of standard output.
+/// Why a tool ends: all has been said, or standard output failed.
 #[derive(Debug)]
 pub(super) enum Stop {
     Said,
@@ -66,13 +66,13 @@ impl Tool {
         format!("{}: {text}", self.0).split('\n').for_each(eprint);
     }
 
-    /// Ends with these words.
+    /// Ends the tool with these words.
     pub(super) fn stop(self, text: &str) -> Stop {
         self.warn(text);
         Stop::Said
     }
 
-    /// Ends with these words, and says below them how to go on.
+    /// Ends the tool with these words, and says below them how to go on.
     pub(super) fn misused(self, text: &str) -> Stop {
         self.stop(&format!("{text}\nTry '{} --help' for more information.", self.0))
     }
@@ -126,11 +126,11 @@ impl Tool {
 /// What the daemon answers.
 #[derive(Debug)]
 pub(super) enum Answer {
-    /// It is done; the nodes that were asked for.
+    /// The order was carried out; the nodes that were asked for.
     Done(Vec<control::Node>),
-    /// It is not done: the driver's error number, and why.
+    /// The order was not carried out: the driver's error number, and why.
     Refused(i32, String),
-    /// Who asks may not.
+    /// The user may not give the order; with the reason.
     Denied(String),
 }
 

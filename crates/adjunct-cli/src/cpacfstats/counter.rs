@@ -18,7 +18,7 @@ pub(crate) enum Counter {
 }
 
 impl Counter {
-    /// All of them.
+    /// All counters.
     pub const ALL: [Counter; 7] =
         [Counter::Des, Counter::Aes, Counter::Sha, Counter::Rng, Counter::Ecc, Counter::PaiUser, Counter::PaiKernel];
     /// The names on the command line.
@@ -35,13 +35,12 @@ impl Counter {
         Some(Counter::ALL.get(place).copied())
     }
 
-    /// Whether it counts IBM Z's instructions one by one, which nothing of ours corresponds to.
+    /// Whether the counter counts IBM Z's single instructions, which adjunct has no counterpart for.
     pub const fn is_pai(self) -> bool {
         matches!(self, Counter::PaiUser | Counter::PaiKernel)
     }
 
-    /// The counter that a function's operations count in. What is a card's business on Z (RSA) has none, nor what Z has no
-    /// instructions for.
+    /// The counter of a function's operations. What is a card's business on Z (RSA) has none, nor what Z has no instructions for.
     pub const fn of(function: Function) -> Option<Counter> {
         use Function::*;
         Some(match function {

@@ -132,7 +132,7 @@ impl Request {
         Ok(Request::Do { action, counter, json })
     }
 
-    /// Does it.
+    /// Carries the request out.
     ///
     /// # Errors
     /// [`Failure`]: not root, counters or state that cannot be read or kept.
@@ -208,7 +208,7 @@ fn as_text(counters: &[Counter], state: &State, raw: &Raw) -> String {
     text
 }
 
-/// One line, which the original does not end.
+/// The counters as one line of JSON without a line end, as in IBM's tool.
 fn as_json(counters: &[Counter], state: &State, raw: &Raw) -> String {
     let values = counters.iter().filter_map(|&counter| match shown(counter, state, raw) {
         Shown::Value(value) => Some(json!({ "counter": counter.name(), "value": value })),

@@ -61,7 +61,7 @@ struct One {
 }
 
 impl Default for One {
-    /// Everything has been counted from the start.
+    /// A counter that is enabled and has counted from the start.
     fn default() -> One {
         One { enabled: true, kept: 0, since: BTreeMap::new() }
     }
@@ -94,7 +94,7 @@ impl State {
         self.0.entry(counter.name().to_owned()).or_default()
     }
 
-    /// From here on its operations are shown, added to what was shown before.
+    /// Enables a counter: its operations from now on are added to what was shown before.
     pub fn enable(&mut self, counter: Counter, raw: &Raw) {
         let one = self.of(counter);
         if !one.enabled {
@@ -102,7 +102,7 @@ impl State {
         }
     }
 
-    /// From here on its operations are not shown.
+    /// Disables a counter: its operations from now on are not shown.
     pub fn disable(&mut self, counter: Counter, raw: &Raw) {
         let one = self.of(counter);
         if one.enabled {
@@ -110,7 +110,7 @@ impl State {
         }
     }
 
-    /// Sets it to zero.
+    /// Sets a counter to zero.
     pub fn reset(&mut self, counter: Counter, raw: &Raw) {
         let one = self.of(counter);
         let since = if one.enabled { raw.of(counter) } else { BTreeMap::new() };

@@ -1,4 +1,4 @@
-//! The whole machine: what runs, and well-known programs that are installed.
+//! The report about the whole machine: its processes, and well-known programs that are installed.
 
 use super::program::{Judged, Programs};
 use super::running::{self, Proof, Ran};
@@ -95,7 +95,7 @@ pub struct Outdated {
     pub advice: String,
     /// What an upgrade replaced that it still runs: `adjunct`, `OpenSSL`.
     pub replaced: Vec<&'static str>,
-    /// Whether it does without adjunct, for it was started before that was enabled.
+    /// Whether the process does without adjunct because it was started before that was enabled.
     pub started_before: bool,
     /// The service, where it is one.
     #[serde(skip)]
@@ -131,7 +131,7 @@ pub fn look(processes: Processes, standing: &Standing, programs: &mut Programs) 
     Ok(entries.into_values().collect())
 }
 
-/// The well-known programs that are installed and `wanted`, and what is to be said of each.
+/// Well-known programs that are installed and `wanted`, with what is to be said of each.
 pub fn known(programs: &mut Programs, wanted: impl Fn(&Path) -> bool) -> Result<Vec<(&'static str, Judged)>, Failure> {
     let mut found = Vec::new();
     for name in KNOWN {
@@ -166,7 +166,7 @@ pub fn outdated(processes: &Processes) -> Vec<Outdated> {
     all.into_values().collect()
 }
 
-/// The services that would be served, had they not been started before adjunct was enabled.
+/// The services that would be served if they had not been started before adjunct was enabled.
 ///
 /// # Errors
 /// Only where the user interrupts.

@@ -9,11 +9,11 @@ pub struct Part {
     pub name: String,
     /// Its file.
     pub path: PathBuf,
-    /// Whether it is a program of its own.
+    /// Whether the part is a program.
     pub program: bool,
-    /// What it is for, where a program has several: `https`.
+    /// Purpose of the part, where a program has several: `https`.
     pub purpose: Option<&'static str>,
-    /// Why it is not in use, where it is not, and what switches it on.
+    /// Why the part is not in use, and what switches it on; `None` where it is in use.
     pub off: Option<(String, String)>,
 }
 

@@ -20,12 +20,12 @@ const DEPTH: u32 = 4;
 pub struct Judged {
     /// The file, without symbolic links.
     pub path: PathBuf,
-    /// Whether it is served when it is started now.
+    /// Whether the program is served when it is started now.
     #[serde(flatten)]
     pub verdict: Verdict,
     /// What else to know, one line each.
     pub notes: Vec<String>,
-    /// What it gets of OpenSSL, where it uses it itself.
+    /// What the program gets of OpenSSL, where it uses OpenSSL itself.
     pub openssl: Option<Box<Program>>,
 }
 

@@ -1,5 +1,5 @@
-//! `adjunct doctor --restarts`: does the restarts that it lists, one by one, each where somebody says so. systemd's services alone are
-//! restarted, by systemctl; what else runs old code is named and left.
+//! `adjunct doctor --restarts`: does the restarts that it lists, one by one, each after a yes. systemd's services alone are restarted, by systemctl;
+//! other programs that run old code are named and left alone.
 
 use super::machine::Outdated;
 use crate::openssl::users::process::Unit;
@@ -31,7 +31,7 @@ const SESSIONS: [&str; 12] = [
     "docker",
 ];
 
-/// What came of one.
+/// The result of a restart.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Done {
     Restarted,
@@ -74,7 +74,7 @@ pub(super) fn offer(all: &[Outdated], yes: bool) -> Result<ExitCode, Failure> {
     Ok(if failed > 0 { ExitCode::FAILURE } else { ExitCode::SUCCESS })
 }
 
-/// Why it is not restarted from here.
+/// Why the unit is not restarted from here; `None` where it is.
 fn refusal(unit: &Unit, yes: bool) -> Option<String> {
     let me = nix::unistd::geteuid();
     let command = unit.restart();

@@ -24,7 +24,7 @@ pub struct Ran {
     /// The process.
     #[serde(flatten)]
     pub process: Process,
-    /// Whether it is served.
+    /// Whether the process is served.
     #[serde(flatten)]
     pub verdict: Verdict,
     /// What its user's programs had done in hardware since the counters were reset, where that may be read.
@@ -142,7 +142,7 @@ fn verdict(
     confined(process, program, standing)
 }
 
-/// It sees other files: those below its root decide.
+/// Judges a process that sees other files: those below its root decide.
 fn elsewhere(root: Root, pid: u32, standing: &Standing) -> Verdict {
     let (cause, what) = match root {
         Root::Container => (Cause::Container, "it runs in a container"),
@@ -171,7 +171,7 @@ fn root_has(pid: u32, path: &Path) -> Option<bool> {
     }
 }
 
-/// It reads the configuration and has not loaded the module: something forbids it, or it has computed nothing yet.
+/// Judges a process that reads the configuration and has not loaded the module: something forbids it, or it has computed nothing yet.
 fn confined(process: &Process, program: Option<&Verdict>, standing: &Standing) -> Verdict {
     let module = standing.reach.modules.first().map(shown).unwrap_or_else(|| "the module".to_owned());
     match &process.confined {

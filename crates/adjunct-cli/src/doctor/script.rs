@@ -11,7 +11,7 @@ const LONGEST: u64 = 4096;
 pub enum Script {
     /// A script that this program runs.
     Of(PathBuf),
-    /// One of pyenv's stand-ins, which start this program.
+    /// A stand-in of pyenv's, which starts this program.
     Shim(PathBuf),
     /// A script of a shell's, which may start anything.
     Shell(PathBuf),

@@ -32,7 +32,7 @@ impl Endpoint {
         Some(Endpoint { host: if host.is_empty() || host == "*" { "localhost" } else { host }.to_owned(), port })
     }
 
-    /// Its addresses.
+    /// Addresses of the endpoint.
     ///
     /// # Errors
     /// One line: it has none.
@@ -96,7 +96,7 @@ fn listener(line: &str) -> Option<Listener> {
     Some(Listener { address, port: u16::from_str_radix(port, 16).ok()?, inode: fields.get(9)?.parse().ok()? })
 }
 
-/// Who listens.
+/// Listeners at an address.
 #[derive(Debug, Default)]
 pub struct Found {
     /// The processes that hold such a socket.

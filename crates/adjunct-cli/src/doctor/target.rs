@@ -21,9 +21,9 @@ pub enum Subject {
     Program(PathBuf),
     /// The processes of a service.
     Service(String, Vec<u32>),
-    /// Who listens.
+    /// Processes that listen at an address.
     Listener(Endpoint, Vec<u32>),
-    /// Another machine's.
+    /// An address of another machine.
     Remote(Endpoint),
 }
 
@@ -37,14 +37,14 @@ pub enum Kind {
     Program,
     /// A service.
     Service,
-    /// Who listens at a port here.
+    /// Listeners at a port of this machine.
     Listener,
     /// A port of another machine's.
     Remote,
 }
 
 impl Subject {
-    /// Which it is.
+    /// The kind of the subject.
     pub fn kind(&self) -> Kind {
         match self {
             Subject::Process(_) => Kind::Process,
@@ -139,7 +139,7 @@ fn service(name: &str, processes: &Processes) -> Result<Vec<u32>, Failure> {
     Ok(pids)
 }
 
-/// The name that systemd has for it: `sshd.service` is an alias of `ssh.service`.
+/// The name that systemd has for a unit: `sshd.service` is an alias of `ssh.service`.
 fn by_systemd(unit: &str) -> Option<String> {
     let mut command = Command::new("systemctl");
     let outcome = run(command.args(["show", "--value", "--property=Id", "--", unit])).ok()?;

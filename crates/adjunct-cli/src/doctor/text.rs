@@ -10,7 +10,7 @@ use adjunct_tool::escape::shown;
 use adjunct_tool::output::Style;
 use std::fmt::Write;
 
-/// So many processes of one entry are named.
+/// The most processes of one entry that are named.
 const NAMED: usize = 4;
 
 /// The number of the advice, behind a sentence: docs/advice.md has a page for each.
@@ -28,7 +28,7 @@ fn sentence(whom: &str, verdict: &Verdict, style: Style) -> String {
     format!("{}: {painted}", shown(whom))
 }
 
-/// One program: its sentence, and what else to know of it.
+/// Text about a program: its sentence, and what else to know of it.
 pub fn program(judged: &Judged, style: Style) -> String {
     let whom = judged.path.to_string_lossy();
     let mut text = sentence(&whom, &judged.verdict, style) + &number(&judged.verdict) + "\n";
@@ -38,7 +38,7 @@ pub fn program(judged: &Judged, style: Style) -> String {
     text
 }
 
-/// Processes, those of which the same is to be said in one line.
+/// Text about processes; those of which the same is to be said share a line.
 pub fn processes(all: &[Ran], style: Style) -> String {
     let mut text = String::new();
     let mut told: Vec<(&Verdict, Vec<&Ran>)> = Vec::new();
@@ -109,7 +109,7 @@ pub fn machine(entries: &[Entry], standing: &Standing, style: Style) -> String {
     text
 }
 
-/// The processes that may not be looked at.
+/// Text about the processes that may not be looked at.
 pub fn hidden(count: usize) -> String {
     let root = nix::unistd::geteuid().is_root();
     let processes = if count == 1 { "process" } else { "processes" };

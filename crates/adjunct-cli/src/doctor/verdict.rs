@@ -1,4 +1,4 @@
-//! Whether somebody is served, in one sentence.
+//! The verdict whether a program or process is served, in one sentence.
 
 use crate::openssl::standing::Standing;
 use crate::openssl::users::Cause;
@@ -8,13 +8,13 @@ use serde::Serialize;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum State {
-    /// It does not.
+    /// Not served.
     NotServed,
-    /// It cannot be said.
+    /// Unknown whether it is served.
     Unknown,
-    /// It does, in a plugin or another program that it starts.
+    /// Served in a plugin, or in another program that it starts.
     ServedThroughPlugin,
-    /// It does.
+    /// Served.
     Served,
 }
 
@@ -45,7 +45,7 @@ pub struct Verdict {
     pub state: State,
     /// Why not, in a word.
     pub cause: Option<Cause>,
-    /// By what, or why not.
+    /// What serves it, or why it is not served.
     pub because: String,
     /// What to do about it.
     pub advice: Option<String>,
@@ -62,12 +62,12 @@ impl Verdict {
         Verdict { state: State::ServedThroughPlugin, ..Verdict::served(because) }
     }
 
-    /// Not served.
+    /// Makes the verdict "not served".
     pub fn not(cause: Cause, because: impl Into<String>) -> Verdict {
         Verdict { state: State::NotServed, cause: Some(cause), because: because.into(), advice: remedy(cause) }
     }
 
-    /// Not served for what stands in the configuration that was looked at, which the advice names where it is not the system's.
+    /// Makes the verdict "not served", for something in the configuration that was looked at, which the advice names where it is not the system's.
     pub(crate) fn not_in(standing: &Standing, cause: Cause, because: impl Into<String>) -> Verdict {
         let verdict = Verdict::not(cause, because);
         if standing.reach.by_environment {
@@ -77,12 +77,12 @@ impl Verdict {
         verdict
     }
 
-    /// It cannot be said.
+    /// Makes the verdict that it cannot be told.
     pub fn unknown(cause: Cause, because: impl Into<String>) -> Verdict {
         Verdict { state: State::Unknown, ..Verdict::not(cause, because) }
     }
 
-    /// This verdict with other advice.
+    /// Replaces the advice of the verdict.
     pub fn advising(self, advice: impl Into<String>) -> Verdict {
         Verdict { advice: Some(advice.into()), ..self }
     }

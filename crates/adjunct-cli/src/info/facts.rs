@@ -8,7 +8,7 @@ use adjunct::ops::choice as route;
 use adjunct::ops::choice::Served;
 use serde::Serialize;
 
-/// Everything `info` knows of a machine.
+/// The facts that `info` knows of a machine.
 #[derive(Debug, Clone, Serialize)]
 pub struct Facts {
     /// The CPU's own name.
@@ -17,9 +17,9 @@ pub struct Facts {
     pub architecture: &'static str,
     /// The instruction sets in force, in the vendor's spelling.
     pub instructions: Vec<&'static str>,
-    /// Those the machine has and `ADJUNCT_CPU` takes away.
+    /// Instruction sets that the machine has and `ADJUNCT_CPU` takes away.
     pub masked: Vec<&'static str>,
-    /// Those of this architecture that the CPU lacks, or something outside adjunct hides.
+    /// Instruction sets of this architecture that the CPU lacks, or that something outside adjunct hides.
     pub missing: Vec<&'static str>,
     /// What the lack of an instruction set costs, one line each.
     pub notes: Vec<String>,
@@ -38,7 +38,7 @@ pub struct LanesFacts {
     pub instructions: &'static str,
     /// The most operations of a batch of RSA.
     pub width: usize,
-    /// Whether they are dedicated instructions, so that batches are hardware.
+    /// Whether the lanes have dedicated instructions, so that batches are hardware.
     pub hardware: bool,
     /// Whether elliptic curves have lanes, too.
     pub curves: bool,
@@ -53,15 +53,15 @@ pub struct FunctionFacts {
     pub hardware: bool,
     /// Whether operations that several threads ask for at the same time are served by batches, which stand for a card.
     pub batches: bool,
-    /// Whether those of asynchronous jobs are.
+    /// Whether batches serve operations of asynchronous jobs.
     pub batches_of_jobs: bool,
-    /// Those instructions; empty where it is software.
+    /// Instruction sets that do the function's work; empty where it is software.
     pub instructions: Vec<&'static str>,
     /// The key sizes in bits that run in hardware, where not all do.
     pub hardware_sizes: Option<Vec<u16>>,
     /// The instructions that would make it hardware on this architecture; empty where there are none.
     pub needs: Vec<&'static str>,
-    /// Why it is software.
+    /// Why the function is software; `None` where it is hardware.
     pub reason: Option<&'static str>,
     #[serde(skip)]
     pub(super) reason_text: &'static str,

@@ -13,7 +13,7 @@ const FIPS: &str = "No built-in FIPS support.\n";
 /// What `-f` says where there is no list of exceptions.
 pub(super) const EXCEPTIONS: &str = "Built-in FIPS support: FIPS 140-3 mode inactive.\n";
 
-/// Whose functions are reported.
+/// The library whose functions are reported.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Library {
     /// libica's: of its interface, whatever the libraries below could do.

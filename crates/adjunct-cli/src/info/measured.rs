@@ -52,7 +52,7 @@ struct Figure {
     effect: Effect,
 }
 
-/// Where a run of all rows keeps its report.
+/// The file where a run of all rows keeps its report.
 pub(crate) fn place() -> Option<PathBuf> {
     Some(state::folder()?.join("bench-openssl.json"))
 }
@@ -113,7 +113,7 @@ impl Measured {
         format!("{word}: of {} functions {gains} gain, {level} stay as they are, {loses} lose", self.rows.len())
     }
 
-    /// For people: what gains and what loses by name, the rest by its number.
+    /// Text for people: what gains and what loses by name, the rest by its number.
     pub fn text(&self, style: Style) -> String {
         /// What fits a terminal.
         const WIDE: usize = 70;

@@ -1,4 +1,4 @@
-//! Whether it pays on this CPU: by what was measured here, and by what was measured on CPUs of the same class.
+//! Whether adjunct is faster than OpenSSL on this CPU: by measurements made here, and by those made on CPUs of the same class.
 //!
 //! The classes are those that decide which kernels run: AVX-512 with IFMA and VAES, VAES alone, AES-NI alone, nothing. A figure is a ratio
 //! to OpenSSL's default provider in `adjunct bench openssl`, one thread, 16 KB or one operation; where no figure is known, that is said.
@@ -35,7 +35,7 @@ pub enum Class {
 }
 
 impl Class {
-    /// That of a CPU.
+    /// The class of a CPU with these features.
     pub fn of(features: Features) -> Class {
         let all = |wanted: &[Feature]| wanted.iter().all(|&feature| features.has(feature));
         let vaes = [Feature::Aes, Feature::Vaes, Feature::Vpclmul, Feature::Avx2];
@@ -50,7 +50,7 @@ impl Class {
         }
     }
 
-    /// Its name for people.
+    /// Name of the class for people.
     fn text(self) -> &'static str {
         match self {
             Class::Avx512Ifma => "AVX-512 IFMA and VAES",
@@ -79,7 +79,7 @@ impl Class {
         }
     }
 
-    /// On what its figures were measured.
+    /// The machine on which the class's figures were measured.
     fn source(self) -> Option<&'static str> {
         match self {
             Class::Avx512Ifma => Some("Zen 5 and Sapphire Rapids, OpenSSL 3.0.22"),
@@ -115,7 +115,7 @@ const fn known(what: &'static str, least: f64, most: f64, newest: Option<f64>) -
     Known { what, least, most, newest }
 }
 
-/// README.md has them of Zen 5, docs/benchmarks.md those of Sapphire Rapids and those beside OpenSSL 3.6.
+/// Figures of CPUs with AVX-512 IFMA: README.md has those of Zen 5, docs/benchmarks.md those of Sapphire Rapids and those beside OpenSSL 3.6.
 const AVX512_IFMA: &[Known] = &[
     known("AES-GCM", 2.72, 4.57, Some(1.01)),
     known("AES-CTR", 2.18, 3.94, Some(2.15)),
@@ -148,20 +148,20 @@ const VAES: &[Known] = &[
     known("Ed25519 signatures", 5.0, 5.0, None),
 ];
 
-/// Which way a ratio goes.
+/// The direction of a ratio.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Effect {
     /// Faster than OpenSSL.
     Gains,
-    /// As fast.
+    /// As fast as OpenSSL.
     Level,
     /// Slower.
     Loses,
 }
 
 impl Effect {
-    /// Of the ratios between two.
+    /// The effect that ratios between `least` and `most` have.
     pub fn of(least: f64, most: f64) -> Effect {
         match ((least * most).sqrt(), least) {
             (mean, _) if mean < LOSS => Effect::Loses,
@@ -227,7 +227,7 @@ impl Pays {
         }
     }
 
-    /// For people.
+    /// Text for people.
     pub fn text(&self, style: Style) -> String {
         let mut text = format!("{}\n", style.strong("Does it pay on this CPU?"));
         let _ = writeln!(text, "  {}", adjunct_tool::escape::shown(&self.answer));

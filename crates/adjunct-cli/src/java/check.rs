@@ -1,4 +1,4 @@
-//! `adjunct java check`: what a JDK will make of configuration files, line by line, before it says nothing about them.
+//! `adjunct java check`: what a JDK will make of configuration files, line by line; the JDK itself ignores many mistakes without a message.
 
 use super::cfg::{self, Config};
 use super::dialect::Dialect;
@@ -155,7 +155,7 @@ impl Checker {
     }
 }
 
-/// Everything about a file's bytes; the files that it names, and what it says where it is SunPKCS11's.
+/// Judges a file's bytes; gives the files that it names, and its own configuration where it is SunPKCS11's.
 fn told(
     bytes: &[u8],
     kind: Kind,

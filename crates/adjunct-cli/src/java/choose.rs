@@ -26,7 +26,7 @@ pub(super) enum For {
 }
 
 impl For {
-    /// Its name on the command line.
+    /// Name of the purpose on the command line.
     pub fn text(self) -> &'static str {
         match self {
             For::TlsServer => "tls-server",
@@ -119,7 +119,7 @@ pub(super) fn rows() -> impl Iterator<Item = &'static str> {
 pub(super) struct Measured {
     /// The row.
     pub row: String,
-    /// Whom of the JDK the module was measured against.
+    /// The provider of the JDK that the module was measured against.
     pub jdk_provider: String,
     /// Microseconds of one call there.
     pub jdk_us: Option<f64>,
@@ -134,17 +134,17 @@ pub(super) struct Measured {
 /// What became of a group.
 #[derive(Debug, Clone, Serialize)]
 pub(super) struct Choice {
-    /// What it is.
+    /// Title of the group.
     pub title: &'static str,
     /// Its mechanisms.
     pub mechanisms: Vec<&'static str>,
-    /// Whether they are enabled.
+    /// Whether the group's mechanisms are enabled.
     pub enabled: bool,
     /// Why.
     pub why: String,
 }
 
-/// At least so many times faster a call has to be in the module.
+/// The factor by which a call has to be faster in the module, at least.
 pub(super) const WINS: f64 = 1.1;
 
 /// Decides each group by what was measured, or by the rules where nothing was. `has`: the module's mechanisms, where they are known.
@@ -173,7 +173,8 @@ pub(super) fn choose(purpose: For, measured: Option<&[Measured]>, has: impl Fn(&
         .collect()
 }
 
-/// One of each decisive call, added up. A mechanism serves short data and long: where either is slower in the module, it stays out.
+/// Decides a group by its decisive calls, whose times are added up. A mechanism serves short data and long: where either is slower in the module, it
+/// stays out.
 fn by_measure(decisive: &[&str], rows: &BTreeMap<&str, &Measured>) -> Result<String, String> {
     let (mut jdk, mut module, mut worst) = (0.0, 0.0, None);
     for row in decisive {
@@ -265,9 +266,9 @@ attributes (*, CKO_SECRET_KEY, *) = { CKA_SENSITIVE = false CKA_EXTRACTABLE = tr
 /// What the files are made of.
 #[derive(Debug)]
 pub(super) struct Plan<'a> {
-    /// For which Java.
+    /// The Java that reads the files.
     pub dialect: Dialect,
-    /// That Java, in words.
+    /// The Java that the plan is for, in words.
     pub java: String,
     /// The module.
     pub module: &'a Path,
@@ -277,7 +278,7 @@ pub(super) struct Plan<'a> {
     pub login: bool,
     /// Keys in the token are used, too.
     pub token_keys: bool,
-    /// For what.
+    /// The purpose of the files.
     pub purpose: For,
     /// What became of each group.
     pub choices: &'a [Choice],

@@ -32,7 +32,7 @@ are taken, and that is said.
 
 Exit status: 0 done, 1 it failed, 2 the command line is wrong.";
 
-/// Where the second file is, where nothing else is said.
+/// Default path of the security properties.
 pub(super) const DEFAULT: &str = "adjunct-java/adjunct.security";
 /// The names of the files.
 pub(super) const CONFIG: &str = "adjunct-pkcs11.cfg";
@@ -180,7 +180,7 @@ fn partly(args: &Args, rows: &[Measured], mut ended: Ended) -> Result<ExitCode, 
     ended.told(shown).map(|()| ExitCode::FAILURE)
 }
 
-/// Where the files go; before anything is measured for them.
+/// Paths of the two files, checked before anything is measured for them.
 fn places(args: &Args) -> Result<(PathBuf, PathBuf), Failure> {
     let folder = std::path::absolute(&args.output)
         .map_err(|e| Failure::new(format!("{}: {}", args.output.display(), cause(&e))))?;
@@ -298,7 +298,7 @@ fn proved(jdk: &Jdk, text: &str, plan: &Plan<'_>, args: &Args) -> Result<Vec<Str
     Ok(notes)
 }
 
-/// Both files, each whole or not at all.
+/// Writes the two files, each whole or not at all.
 fn write(args: &Args, files: [(&PathBuf, String); 2]) -> Result<(), Failure> {
     let folder = files[0].0.parent().unwrap_or(Path::new("/"));
     std::fs::create_dir_all(folder).map_err(|e| cannot_write(folder, &e))?;
@@ -347,7 +347,7 @@ fn text(report: &Report, failed: bool, style: Style) -> String {
     text
 }
 
-/// What one call takes.
+/// A table of the time of each call.
 fn figures(rows: &[Measured], style: Style) -> String {
     let mut text = String::new();
     let _ = writeln!(text, "\n{:<16}{:<12}{:>10}{:>12}{:>8}", "one call", "JDK's own", "JDK us", "module us", "times");

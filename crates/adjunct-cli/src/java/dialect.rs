@@ -4,7 +4,7 @@ use serde::Serialize;
 use std::fmt;
 use std::str::FromStr;
 
-/// Who made a Java, as far as its configuration files differ.
+/// The vendor of a Java, as far as its configuration files differ.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Family {
@@ -19,11 +19,11 @@ pub enum Family {
 /// A Java, by family and version.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct Dialect {
-    /// Who made it.
+    /// The family that the vendor belongs to.
     pub family: Family,
     /// Its version: 8, 11, 17, 21, 25.
     pub java: u32,
-    /// On IBM Z.
+    /// Whether it runs on IBM Z.
     pub z: bool,
 }
 
@@ -33,7 +33,7 @@ impl Dialect {
         Dialect { family: Family::OpenJdk, java, z: false }
     }
 
-    /// Whether a keyword that stands twice is noticed. From 21 on the value is remembered in place of the keyword, by mistake.
+    /// Whether the JDK notices a keyword that stands twice. From 21 on the value is remembered in place of the keyword, by mistake.
     pub(super) fn notices_twice(self) -> bool {
         self.java < 21
     }

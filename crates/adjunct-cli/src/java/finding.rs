@@ -5,26 +5,26 @@ use adjunct_tool::output::Style;
 use serde::Serialize;
 use std::path::{Path, PathBuf};
 
-/// How bad it is.
+/// Severity of a finding.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub(super) enum Severity {
     /// Worth knowing.
     Note,
-    /// It works, and not as was surely meant, or slowly.
+    /// The line works, but not as was surely meant, or slowly.
     Warning,
-    /// It does not work.
+    /// The line does not work.
     Error,
 }
 
-/// One sentence about one line.
+/// A sentence about a line of a file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub(super) struct Finding {
     /// The file.
     pub file: PathBuf,
     /// The line, from 1.
     pub line: u32,
-    /// How bad it is.
+    /// Severity of the finding.
     pub severity: Severity,
     /// What the JDK will do.
     pub text: String,
@@ -36,12 +36,12 @@ pub(super) struct Finding {
 }
 
 impl Finding {
-    /// Whether it does not work.
+    /// Whether the line does not work.
     pub fn is_error(&self) -> bool {
         self.severity == Severity::Error
     }
 
-    /// As compilers write it.
+    /// Writes the finding as a compiler would.
     pub fn line_of_text(&self, style: Style) -> String {
         let word = match self.severity {
             Severity::Error => style.bad("error"),
@@ -58,12 +58,12 @@ impl Finding {
 #[derive(Debug)]
 pub(super) struct Findings<'a> {
     file: &'a Path,
-    /// In no order yet.
+    /// The findings, unsorted.
     pub all: Vec<Finding>,
 }
 
 impl<'a> Findings<'a> {
-    /// None yet.
+    /// Makes an empty list of findings about `file`.
     pub fn of(file: &'a Path) -> Findings<'a> {
         Findings { file, all: Vec::new() }
     }
@@ -73,12 +73,12 @@ impl<'a> Findings<'a> {
         self.all.push(Finding { file, line, severity, text, fix, java: None });
     }
 
-    /// It does not work.
+    /// Notes that a line does not work.
     pub fn error(&mut self, line: u32, text: impl Into<String>, fix: impl Into<String>) {
         self.add(Severity::Error, line, text, fix);
     }
 
-    /// It works in another way than was meant.
+    /// Notes that a line works in another way than was meant.
     pub fn warning(&mut self, line: u32, text: impl Into<String>, fix: impl Into<String>) {
         self.add(Severity::Warning, line, text, fix);
     }

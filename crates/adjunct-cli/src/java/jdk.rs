@@ -21,13 +21,13 @@ pub(super) struct Jdk {
     pub dialect: Dialect,
     /// Its version in full.
     pub version: String,
-    /// Who made it.
+    /// Vendor of the JDK.
     pub vendor: String,
     modules: String,
 }
 
 impl Jdk {
-    /// The one given, `JAVA_HOME`'s, or that of `java` in PATH.
+    /// Finds the JDK: the one given, else `JAVA_HOME`'s, else that of `java` in PATH.
     ///
     /// # Errors
     /// [`Failure`] with one line: where none is.
@@ -84,7 +84,7 @@ impl Jdk {
         Ok(Jdk { home, dialect, version, vendor: value("IMPLEMENTOR"), modules: value("MODULES") })
     }
 
-    /// In words.
+    /// The JDK in words.
     pub fn shown(&self) -> String {
         let name = match self.dialect.family {
             Family::OpenJdk => "OpenJDK",
@@ -95,7 +95,7 @@ impl Jdk {
         format!("{name} {}{vendor} in {}", self.version, self.home.display())
     }
 
-    /// Why it runs no program from its source; nothing where it does.
+    /// Why the JDK runs no program from its source; `None` where it does.
     pub fn cannot_compile(&self) -> Option<String> {
         if self.dialect.java < 11 {
             return Some(format!("Java {} runs no program from its source (11 and later do)", self.dialect.java));
@@ -109,19 +109,19 @@ impl Jdk {
         None
     }
 
-    /// Whether it lacks SunPKCS11.
+    /// Whether the JDK lacks SunPKCS11.
     pub fn lacks_pkcs11(&self) -> bool {
         !self.modules.is_empty() && !self.modules.split_whitespace().any(|m| m == "jdk.crypto.cryptoki")
     }
 
-    /// Its own java.security.
+    /// Path of the JDK's java.security.
     pub fn security_file(&self) -> PathBuf {
         let places = ["conf/security", "jre/lib/security", "lib/security"];
         let found = places.iter().map(|p| self.home.join(p).join("java.security")).find(|p| p.is_file());
         found.unwrap_or_else(|| self.home.join("conf/security/java.security"))
     }
 
-    /// The providers of its own list, first to last.
+    /// The providers of the JDK's own list, first to last.
     ///
     /// # Errors
     /// [`Failure`] that names the file.
@@ -136,7 +136,7 @@ impl Jdk {
         Ok(list.cloned().collect())
     }
 
-    /// A command that runs its `java`.
+    /// A command that runs the JDK's `java`.
     pub fn java(&self) -> Command {
         self.program("java")
     }
@@ -153,7 +153,7 @@ impl Jdk {
         process::run(command.args(["-storepass", PASSWORD, "-keystore"]).arg(file)).map_err(Failure::new)
     }
 
-    /// A command that runs one of its programs.
+    /// A command that runs one of the JDK's programs.
     pub fn program(&self, name: &str) -> Command {
         let mut command = Command::new(self.home.join("bin").join(name));
         // Options of the user's would change what is measured, and be told of on standard error.

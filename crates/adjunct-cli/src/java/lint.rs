@@ -1,4 +1,4 @@
-//! What a SunPKCS11 configuration that the JDK takes will do: what is slow, what breaks TLS, what goes elsewhere without a word.
+//! What a SunPKCS11 configuration that the JDK takes will do: what is slow, what breaks TLS, what another provider serves without a message.
 
 use super::cfg::{Config, Entry, Listed};
 use super::dialect::{Dialect, Family};
@@ -23,7 +23,7 @@ mod number {
 /// How the file is judged.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Judge {
-    /// By which Java's rules.
+    /// The Java whose rules hold.
     pub dialect: Dialect,
     /// Whether files that are not there count: the Java meant is this machine's.
     pub here: bool,
@@ -36,7 +36,7 @@ impl Judge {
     }
 }
 
-/// All that is to be told about a configuration.
+/// Judges a configuration: notes all that is to be told about it.
 pub(super) fn lint(config: &Config, judge: Judge, findings: &mut Findings<'_>) {
     refusals(config, judge.dialect, findings);
     for (line, text, fix) in &config.slips {
@@ -251,7 +251,7 @@ fn attributes(config: &Config, findings: &mut Findings<'_>) {
     }
 }
 
-/// Which of our module's tokens is taken, where that depends on what tokens hold.
+/// Notes which of the module's tokens is taken, where that depends on what tokens hold.
 fn token(config: &Config, findings: &mut Findings<'_>) {
     let Some(Entry { line, value }) = config.values.get("library") else { return };
     let by_index = config.values.get("slotListIndex");

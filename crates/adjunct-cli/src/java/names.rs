@@ -16,8 +16,8 @@ pub(super) struct Mechanism {
 }
 
 impl Mechanism {
-    /// The services (`Signature.SHA256withRSA`) that a JDK of this version makes of it. Between 17 and 25 the newer ones came one by
-    /// one: there all of them are given.
+    /// The services (`Signature.SHA256withRSA`) that a JDK of this version makes of the mechanism. Between 17 and 25 the newer ones came one by one:
+    /// there all of them are given.
     pub fn services(&self, java: u32) -> impl Iterator<Item = &'static str> + '_ {
         self.services.iter().filter(move |(_, newer)| !newer || java > 17).map(|(name, _)| *name)
     }
@@ -90,7 +90,7 @@ pub(super) fn meant<'a>(word: &str, names: impl Iterator<Item = &'a str>) -> Opt
     near
 }
 
-/// Whether one letter more, less or other makes one of the other, or `CKM` before it.
+/// Whether two words differ by one letter more, less or other, or by `CKM` in front.
 fn one_apart(a: &[u8], b: &[u8]) -> bool {
     let (short, long) = if a.len() <= b.len() { (a, b) } else { (b, a) };
     if long.strip_prefix(b"ckm").is_some_and(|rest| rest == short) {

@@ -54,7 +54,7 @@ fn is_external(name: &str) -> bool {
     name.strip_prefix("external-").is_some_and(|number| number.parse::<u32>().is_ok_and(|number| number > 0))
 }
 
-/// Something that no machine has right, with the words of Java's exception.
+/// Notes an error that holds on any machine, with the words of Java's exception.
 fn refused(findings: &mut Findings<'_>, line: u32, text: &str, java: &str, fix: &str) {
     findings.error(line, format!("{text}: the provider cannot be loaded ('ProviderException: {java}')"), fix);
 }

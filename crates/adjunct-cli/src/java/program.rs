@@ -190,7 +190,7 @@ pub(super) struct Served {
     pub service: String,
     /// Whether the provider offers it.
     pub offered: bool,
-    /// Who did it; nothing where it failed.
+    /// The provider that did it; empty where it failed.
     pub by: String,
     /// Why the provider did not.
     pub error: String,
@@ -202,7 +202,7 @@ pub(super) struct Served {
 /// # Errors
 /// As [`run`].
 pub(super) fn probe(jdk: &Jdk, config: &Path, mut on: impl FnMut(f64, &str)) -> Result<(Vec<Served>, Shown), Failure> {
-    /// Of all the time, what Java takes until it makes the first call.
+    /// Part of all the time that Java takes until it makes the first call.
     const START: f64 = 0.6;
     let mut all = Vec::new();
     let calls = choose::rows().count().max(1) as f64;

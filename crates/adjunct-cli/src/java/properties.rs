@@ -52,7 +52,7 @@ impl<'a> Lines<'a> {
         Some(line)
     }
 
-    /// The next line that is neither blank nor a comment, with those that continue it.
+    /// Reads the next line that is neither blank nor a comment, with those that continue it.
     fn next(&mut self) -> Option<(u32, String)> {
         loop {
             let line = self.natural()?.trim_start_matches(is_blank);
@@ -123,7 +123,7 @@ fn unescaped(text: &str) -> Option<String> {
     Some(String::from_utf16_lossy(&units))
 }
 
-/// `value` as it is written into a properties file.
+/// Writes `value` as a properties file has it.
 pub(super) fn escaped(value: &str) -> String {
     let mut text = String::new();
     for unit in value.encode_utf16() {

@@ -16,7 +16,7 @@ pub(super) const PROVIDER: &str = "security.provider.";
 pub(super) struct Named {
     /// The file.
     pub path: PathBuf,
-    /// What it is.
+    /// The kind of the file.
     pub kind: Kind,
 }
 
@@ -51,7 +51,7 @@ impl Kind {
     }
 }
 
-/// The provider that a name in the list stands for: some have two names.
+/// Name of the provider that a class name stands for; any other name stays.
 fn same(name: &str) -> &str {
     match name {
         "sun.security.provider.Sun" => "SUN",
@@ -61,7 +61,7 @@ fn same(name: &str) -> &str {
     }
 }
 
-/// All that is to be told about security properties; the files that they name.
+/// Judges security properties: notes all that is to be told about them, and gives the files that they name.
 pub(super) fn lint(
     bytes: &[u8],
     replaces: bool,
@@ -230,7 +230,7 @@ fn order(given: &BTreeMap<u32, &Property>, reached: &[String], dialect: Dialect,
     }
 }
 
-/// One entry of the list; the file that it names.
+/// Judges an entry of the list of providers; gives the file that it names.
 fn entry(property: &Property, judge: Judge, findings: &mut Findings<'_>) -> Option<Named> {
     let (line, dialect, value) = (property.line, judge.dialect, property.value.trim());
     let own = dialect.provider();
@@ -276,7 +276,7 @@ fn entry(property: &Property, judge: Judge, findings: &mut Findings<'_>) -> Opti
     file(line, argument, judge, findings).map(|path| Named { path, kind: Kind::Pkcs11 })
 }
 
-/// The file that a line names, where it is there.
+/// Finds the file that a line names, where it exists.
 fn file(line: u32, text: &str, judge: Judge, findings: &mut Findings<'_>) -> Option<PathBuf> {
     let path = match expanded(text) {
         Ok(path) => PathBuf::from(path),
@@ -302,7 +302,7 @@ fn file(line: u32, text: &str, judge: Judge, findings: &mut Findings<'_>) -> Opt
     None
 }
 
-/// Properties that have no effect where they stand.
+/// Notes properties that have no effect where they stand.
 fn others(all: &[Property], dialect: Dialect, findings: &mut Findings<'_>) {
     const OF_SYSTEM: [&str; 8] = [
         "java.security.properties",

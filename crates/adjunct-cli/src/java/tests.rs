@@ -18,7 +18,7 @@ fn parsed(text: &str, name: &str) -> Config {
     cfg::parse(text.as_bytes(), dialect(name))
 }
 
-/// The first refusal: its line, and Java's words.
+/// The first refusal of a text: its line, and Java's words.
 fn refused(text: &str, name: &str) -> Option<(u32, String)> {
     parsed(text, name).refusals.first().map(|r| (r.line, r.java.clone()))
 }

@@ -27,7 +27,7 @@ struct Token {
     place: usize,
     slot: CK_SLOT_ID,
     label: String,
-    /// Whether it may keep keys.
+    /// Whether the token may keep keys.
     keeps: bool,
 }
 

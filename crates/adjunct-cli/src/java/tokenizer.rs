@@ -19,7 +19,7 @@ pub(super) enum Token {
 }
 
 impl Token {
-    /// As Java shows it in a message.
+    /// Text of a token as Java's messages show it.
     pub fn shown(&self) -> String {
         match self {
             Token::End => "Token[EOF]".to_owned(),
@@ -29,7 +29,7 @@ impl Token {
         }
     }
 
-    /// Its text, of a word or string.
+    /// Text of a word or string.
     pub fn text(&self) -> Option<&str> {
         match self {
             Token::Word(text) | Token::Quoted(text) => Some(text),
@@ -37,7 +37,7 @@ impl Token {
         }
     }
 
-    /// Whether it is this word.
+    /// Whether the token is this word.
     pub fn is_word(&self, word: &str) -> bool {
         matches!(self, Token::Word(text) if text == word)
     }
@@ -65,7 +65,7 @@ fn is_word(c: u8) -> bool {
 }
 
 impl<'a> Tokenizer<'a> {
-    /// At the file's beginning.
+    /// Begins at the start of a file.
     pub fn new(bytes: &'a [u8]) -> Tokenizer<'a> {
         Tokenizer { bytes, at: 0, after_return: false, java_line: 1, line: 1, counted: 0, counted_lines: 0 }
     }
@@ -144,7 +144,7 @@ impl<'a> Tokenizer<'a> {
         self.line = self.counted_lines.saturating_add(1);
     }
 
-    /// The rest of a string, its first quote read: to the second, or to the end of the line, which stays.
+    /// Reads the remainder of a string whose first quote was read: to the second quote, or to the end of the line, which stays unread.
     fn quoted(&mut self) -> String {
         let mut text = String::new();
         while let Some(c) = self.peek() {

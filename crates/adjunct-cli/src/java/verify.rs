@@ -36,7 +36,7 @@ way. 'asked' is whom Java asked first, 'served by' who did it; the module's coun
 Exit status: 0 all that the configuration enables for TLS was served by it, 1 something went elsewhere without a word or a handshake \
 failed, 2 the command line is wrong.";
 
-/// So many bytes go each way.
+/// Bytes that are sent each way.
 const BYTES: usize = 65536;
 
 /// Tell which provider and which hardware serve TLS in a JVM
@@ -127,13 +127,13 @@ impl Part {
     }
 }
 
-/// Who served a service of Java's.
+/// A service of Java's and the providers that serve it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 struct Service {
     part: Part,
     /// `TYPE.ALGORITHM`.
     service: String,
-    /// Whom Java asked first.
+    /// The provider that Java asked first.
     asked: String,
     served: String,
     /// Whether the configuration enables it.
@@ -142,7 +142,7 @@ struct Service {
 }
 
 impl Service {
-    /// Whether it was enabled, and went to another provider all the same.
+    /// Whether the configuration enables the service, but another provider served it.
     fn went_elsewhere(&self) -> bool {
         self.offered && !is_pkcs11(&self.served)
     }
@@ -177,7 +177,7 @@ struct Report {
     java: String,
     config: PathBuf,
     providers: Vec<String>,
-    /// Whom `new SecureRandom()` comes from.
+    /// The provider of `new SecureRandom()`.
     random: String,
     handshakes: Vec<Handshake>,
     /// What was enabled and went elsewhere, and handshakes that failed.

@@ -18,11 +18,11 @@ use std::process::Command;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case", tag = "result", content = "detail")]
 pub enum Verdict {
-    /// It works; what was seen.
+    /// It works; with what was seen.
     Passed(String),
-    /// It does not; why.
+    /// It does not work; with the reason.
     Failed(String),
-    /// It could not be told; why.
+    /// It could not be told; with the reason.
     Skipped(String),
 }
 
@@ -31,7 +31,7 @@ pub enum Verdict {
 pub struct Check {
     /// What was checked.
     pub check: &'static str,
-    /// How it ended.
+    /// The verdict.
     #[serde(flatten)]
     pub verdict: Verdict,
 }
@@ -39,7 +39,7 @@ pub struct Check {
 /// How much is checked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Depth {
-    /// Without the login: takes a fraction of a second.
+    /// All but the login; takes a fraction of a second.
     Quick,
     /// All of it.
     Full,
@@ -131,7 +131,7 @@ fn loads(config: &Path) -> Tried {
     }
 }
 
-/// Without the engine everything works, so it is told and stops nothing.
+/// Whether a configuration asks for the engine. Without the engine everything works, so that its absence is told and stops nothing.
 fn asks_for_engine(config: &Path) -> bool {
     let model = files::config(config).ok().and_then(|bytes| Model::read(&bytes, &FromDisk).ok());
     let asked = model.and_then(|model| engine::of(&adjunct_openssl_conf::state(&model)));

@@ -1,4 +1,4 @@
-//! Why a module that is configured is not loaded: OpenSSL itself passes over it without a word.
+//! Why a module that is configured is not loaded: OpenSSL itself ignores it without a message.
 
 use super::includes::FromDisk;
 use super::programs;
@@ -7,7 +7,7 @@ use adjunct_tool::files;
 use adjunct_tool::scratch;
 use std::path::{Path, PathBuf};
 
-/// One line: what keeps the module of `config` from being loaded.
+/// A line that says what keeps the module of `config` from being loaded.
 pub(super) fn not_loaded(config: &Path) -> String {
     if let Some(line) = stops(config) {
         return format!("OpenSSL stops in this configuration before it comes to adjunct: {line}");

@@ -246,7 +246,8 @@ fn told(done: &Done, json: bool) -> Result<ExitCode, Failure> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Without a target or a file named: all that is on, one after the other. What fails for one does not keep the others on.
+/// Takes adjunct out of all that is on, one after the other, where the command line names no target and no file. What fails for one does not keep the
+/// others on.
 fn disable(args: &DisableArgs) -> Result<ExitCode, Failure> {
     if args.target.is_some() || args.common.config.is_some() {
         return told(&target::disable(args.target.unwrap_or(Target::All), args)?, args.common.json);

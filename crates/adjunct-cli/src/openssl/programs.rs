@@ -21,7 +21,7 @@ pub fn openssl<S: AsRef<OsStr>>(args: &[S], config: Option<&Path>) -> Result<Out
     run(&mut command)
 }
 
-/// One line of `openssl version`, without what the configuration could break.
+/// Asks `openssl version` for a line, without what the configuration could break.
 fn version(option: &str) -> Result<String, Failure> {
     let mut command = Command::new("openssl");
     command.args(["version", option]).env("OPENSSL_CONF", "/dev/null");
@@ -101,11 +101,11 @@ pub fn services(name: &str) -> Vec<u32> {
 pub struct Listed {
     /// Its name in the configuration.
     pub name: String,
-    /// Its own words for itself.
+    /// The name that the program gives itself.
     pub title: String,
     /// Its version.
     pub version: String,
-    /// Whether it is active.
+    /// Whether the provider is active.
     pub active: bool,
 }
 

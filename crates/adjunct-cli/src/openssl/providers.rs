@@ -13,13 +13,13 @@ pub(crate) fn is_of_others(path: &Path) -> bool {
     in_modules && name(path).is_some()
 }
 
-/// The name that a program loads it by.
+/// The name that a program loads a provider by.
 pub(crate) fn name(path: &Path) -> Option<String> {
     let name = path.file_name()?.to_str()?.strip_suffix(".so")?;
     (!name.is_empty() && !PASSED_OVER.contains(&name)).then(|| name.to_owned())
 }
 
-/// The names of those in a folder of modules.
+/// Names of the providers in a folder of modules.
 fn installed(folder: &Path) -> Vec<String> {
     let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
     let mut names: Vec<String> = entries.filter_map(|entry| name(&entry.path())).collect();

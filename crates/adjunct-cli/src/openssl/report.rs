@@ -14,16 +14,16 @@ use std::path::{Path, PathBuf};
 pub(super) struct Report {
     /// `enable` or `disable`.
     pub action: &'static str,
-    /// Whom it is for.
+    /// The target of the change.
     #[serde(rename = "for")]
     pub target: Target,
     /// The configuration.
     pub config: PathBuf,
     /// The files of the change.
     pub files: Vec<PathBuf>,
-    /// Whether it was changed.
+    /// Whether the target was changed.
     pub changed: bool,
-    /// Whether it only would have been.
+    /// Whether the change was only tried (`--dry-run`).
     pub dry_run: bool,
     /// The module, of `enable`.
     pub module: Option<PathBuf>,

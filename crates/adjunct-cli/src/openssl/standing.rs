@@ -22,7 +22,7 @@ pub(super) struct Configuration {
     pub(super) enabled: bool,
     /// Whether `adjunct openssl enable` wrote it.
     pub(super) by_enable: bool,
-    /// Whether it is in force: the module loads, is preferred, and the default provider stands by.
+    /// Whether adjunct is in force: the module loads, is preferred, and the default provider stands by.
     pub(super) working: bool,
     pub(super) module: Option<String>,
     pub(super) version: Option<String>,
@@ -44,7 +44,7 @@ pub(super) struct Configuration {
     pub(super) node: bool,
     pub(super) openssl: String,
     pub(super) openssh: Option<String>,
-    /// What keeps it from being in force, one line each.
+    /// What keeps the configuration from being in force, one line each.
     pub(super) problems: Vec<String>,
     /// What else to know, one line each.
     pub(super) notes: Vec<String>,
@@ -54,7 +54,8 @@ pub(super) struct Configuration {
 }
 
 impl Configuration {
-    /// The one in `path`; where it is the system's, and none that was `named`, with those that programs have of their own.
+    /// Looks at the configuration in `path`; where it is the system's and none was `named`, also at the configurations that programs have of their
+    /// own.
     ///
     /// # Errors
     /// [`Failure`] where it cannot be read.
@@ -118,12 +119,12 @@ impl Configuration {
         })
     }
 
-    /// Whether it is on for anybody.
+    /// Whether adjunct is on for any program.
     pub(super) fn enabled_for_any(&self) -> bool {
         self.enabled || self.targets.iter().any(|target| target.enabled)
     }
 
-    /// Who reads the configuration, and what it gives.
+    /// Works out which programs read the configuration, and what it gives them.
     fn reach(&self, named: bool) -> Reach {
         let modified = |path: &Path| std::fs::metadata(path).and_then(|m| m.modified()).ok();
         let modules: Vec<PathBuf> = self.module.iter().map(PathBuf::from).collect();
@@ -142,15 +143,15 @@ impl Configuration {
 /// What is enabled on this machine, and who reads it.
 #[derive(Debug)]
 pub(crate) struct Standing {
-    /// Whether it is enabled for all programs.
+    /// Whether adjunct is enabled for all programs.
     pub enabled: bool,
-    /// Whether it is in force for them.
+    /// Whether adjunct is in force for all programs.
     pub working: bool,
-    /// What keeps it from that, one line each.
+    /// What keeps adjunct from being in force, one line each.
     pub problems: Vec<String>,
     /// Whether adjunct steps back in programs that bring a provider of their own.
     pub yields: bool,
-    /// Who reads which configuration.
+    /// Which programs read which configuration.
     pub reach: Reach,
 }
 
@@ -166,7 +167,7 @@ pub(crate) fn standing(config: Option<&Path>) -> Result<Standing, Failure> {
 }
 
 impl Standing {
-    /// By a configuration, which may be one that was `named`.
+    /// Makes the standing of a configuration, which may be one that was `named`.
     pub(super) fn of(found: &Configuration, named: bool) -> Standing {
         let problems = found.problems.clone();
         let (enabled, working, yields) = (found.enabled, found.working, found.yields);

@@ -1,4 +1,4 @@
-//! `adjunct openssl status`.
+//! `adjunct openssl status`: what is configured, whether it is in force, and which programs it serves.
 
 use super::standing::{Configuration, Standing};
 use super::target::TargetState;

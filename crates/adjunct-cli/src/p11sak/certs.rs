@@ -25,7 +25,7 @@ fn cell(name: &str) -> String {
     if name.len() > NAME { format!("{}...", &name[..NAME - 3]) } else { format!("{name:>NAME$}") }
 }
 
-/// Whose a certificate is: what stands behind CN, or the whole name.
+/// Owner of a certificate: what stands behind CN, or the whole name.
 fn common_name(value: &[u8]) -> String {
     let name = der::certificate(value).and_then(|certificate| der::one_line(certificate.subject));
     match name {

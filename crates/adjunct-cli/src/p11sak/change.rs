@@ -1,4 +1,4 @@
-//! Keys and certificates that are there: removed, changed, copied, and public keys made of them.
+//! Changes of existing keys and certificates: removal, change, copy, and extraction of public keys.
 
 use super::kinds::Kind;
 use super::select::{Counts, Found, noun};

@@ -2,7 +2,7 @@
 
 use adjunct_pkcs11_client::sys::*;
 
-/// Which of the attributes that go with uses a type of keys has.
+/// Attributes about uses that a type of keys has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Uses {
     sign: bool,
@@ -18,7 +18,7 @@ const NONE: Uses = Uses { sign: false, encrypt: false, wrap: false, derive: fals
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Size {
     None,
-    /// So many bits a byte of the value's length.
+    /// Key size by the length of the value: this many bits for each byte.
     ValueLength(CK_ULONG),
     /// The length of the modulus.
     Modulus,
@@ -27,9 +27,9 @@ pub(super) enum Size {
 /// A type of keys.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Kind {
-    /// On command lines.
+    /// Name on command lines.
     pub word: &'static str,
-    /// In what is printed.
+    /// Name in what is printed.
     pub name: &'static str,
     pub key_type: CK_KEY_TYPE,
     pub generate: CK_MECHANISM_TYPE,
@@ -38,7 +38,7 @@ pub(super) struct Kind {
     uses: Uses,
 }
 
-/// Which objects are selected.
+/// The objects that are selected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Selected {
     /// All keys.
@@ -78,7 +78,7 @@ const MACS: Uses = Uses { sign: true, derive: true, ..NONE };
 const BITS: Size = Size::ValueLength(8);
 const SIGNS: Uses = Uses { sign: true, ..NONE };
 
-/// All of them.
+/// All types of keys.
 pub(super) const KINDS: [Kind; 22] = [
     secret("des", "DES", CKK_DES, CKM_DES_KEY_GEN, Size::None, ALL_USES),
     secret("3des", "3DES", CKK_DES3, CKM_DES3_KEY_GEN, Size::None, ALL_USES),
@@ -118,7 +118,7 @@ pub(super) const KINDS: [Kind; 22] = [
     pair("ml-kem", "ML-KEM", CKK_ML_KEM, CKM_ML_KEM_KEY_PAIR_GEN, Size::None, Uses { encapsulate: true, ..NONE }),
 ];
 
-/// Certificates, of the one type that there is.
+/// The type of certificates; there is one.
 pub(super) static X509: Kind = Kind {
     word: "x509",
     name: "X.509",
@@ -170,7 +170,7 @@ pub(super) struct Letter {
     public: bool,
     private: bool,
     pub certificate: bool,
-    /// Whether it can be set, rather than only looked for.
+    /// Whether the attribute can be set, rather than only looked for.
     pub settable: bool,
 }
 

@@ -1,4 +1,4 @@
-//! `export-key`: keys that leave the token for a file.
+//! `export-key`: writes keys of the token into files.
 
 use super::select::{Counts, Found, ask};
 use super::{Result, Stop, World, bad, pem, print, say};
@@ -20,7 +20,7 @@ enum Last {
 }
 
 impl World<'_> {
-    /// The attributes that make a key.
+    /// Reads the attributes that make a key.
     ///
     /// # Errors
     /// `CKR_ATTRIBUTE_SENSITIVE` where one may not leave.

@@ -1,4 +1,4 @@
-//! `generate-key`, `import-key`: keys that come to be.
+//! `generate-key`, `import-key`: make keys in the token.
 
 use super::kinds::{Kind, Selected};
 use super::{Result, Stop, World, bad, failed, id, named, pem, print, say, set_letters};

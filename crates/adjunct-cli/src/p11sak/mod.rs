@@ -30,7 +30,7 @@ const NAME: &str = "p11sak";
 /// The status where that of a return value would be taken for success.
 const WRONG: u8 = 255;
 
-/// Why it ends before all is done: a return value, of which all has been said, or a failure of standard input or output.
+/// Why a task ends before all is done: a return value that has been reported, or a failure of standard input or output.
 enum Stop {
     Rv(CK_RV),
     Failed(Failure),
@@ -84,7 +84,7 @@ struct World<'a> {
 }
 
 impl Request {
-    /// Does it.
+    /// Carries the request out.
     ///
     /// # Errors
     /// [`Failure`] where standard input or output fails; all else is said here.

@@ -20,14 +20,14 @@ pub(super) struct Wanted {
     pub so: bool,
     pub force_pin_prompt: bool,
     pub selected: Selected,
-    /// Behind the type.
+    /// Arguments behind the type.
     pub args: Vec<String>,
     pub label: Option<String>,
     pub id: Option<String>,
     pub attrs: Option<String>,
     pub force: bool,
     pub file: PathBuf,
-    /// Of a PEM file.
+    /// Password of a PEM file.
     pub password: Option<Line>,
     pub force_password_prompt: bool,
     pub encrypted_pem: bool,
@@ -209,7 +209,7 @@ impl Wanted {
         Ok(())
     }
 
-    /// Checks that what has to be there is.
+    /// Checks that all that has to be given is there.
     fn complete(&self, has_slot: bool) -> Result {
         let lacking: Vec<_> = [
             (!has_slot, "-s/--slot"),

@@ -19,7 +19,7 @@ pub(super) fn text_with_headers(what: &str, headers: &[(&str, String)], bytes: &
 /// The key of a PEM file.
 pub(super) struct Key {
     part: Part,
-    /// None of a public key.
+    /// The private key's encoding; `None` for a public key.
     packed: Option<Packed>,
 }
 
@@ -49,7 +49,7 @@ impl Key {
         if key.part.bytes.is_empty() { Err("it is damaged") } else { Ok(key) }
     }
 
-    /// Whether it has a password.
+    /// Whether the key has a password.
     pub(super) fn is_encrypted(&self) -> bool {
         encrypted::is(&self.part)
     }

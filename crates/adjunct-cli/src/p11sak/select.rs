@@ -12,7 +12,7 @@ pub(super) struct Found {
     pub class: CK_OBJECT_CLASS,
     pub kind: &'static Kind,
     pub size: CK_ULONG,
-    /// As it is in the token, and as it is shown.
+    /// Label as it is in the token, and as it is shown.
     pub label: String,
     pub shown: String,
     /// The type in words, such as `private RSA 2048`.
@@ -20,7 +20,7 @@ pub(super) struct Found {
 }
 
 impl Found {
-    /// What it is called in what is said, such as `AES 256 key object "mine"`.
+    /// Name of the object in messages, such as `AES 256 key object "mine"`.
     pub(super) fn name(&self) -> String {
         format!("{} {} object \"{}\"", self.what, noun(self.class == CKO_CERTIFICATE), self.shown)
     }
@@ -45,7 +45,7 @@ pub(super) struct Counts {
     pub done: usize,
     pub skipped: usize,
     pub failed: usize,
-    /// The rest is not asked about: done, or left alone.
+    /// The answer for all further objects, which are then not asked about: done (true) or left alone.
     all: Option<bool>,
 }
 

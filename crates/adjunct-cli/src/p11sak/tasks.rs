@@ -27,7 +27,7 @@ pub(super) enum Task {
     ExtractCert,
 }
 
-/// The tasks, with their words.
+/// The tasks, with their words and letters.
 pub(super) const TASKS: [(Task, &[&str], &str); 17] = [
     (Task::Generate, &["generate-key", "gen-key", "gen"], "Make a key, or a key pair"),
     (Task::List, &["list-key", "ls-key", "ls"], "List keys"),
@@ -62,7 +62,7 @@ impl Task {
         !matches!(self, Task::Generate | Task::Import | Task::Unwrap | Task::ImportCert)
     }
 
-    /// Whether it is about certificates.
+    /// Whether the task is about certificates.
     pub(super) const fn of_certificates(self) -> bool {
         matches!(
             self,
@@ -76,7 +76,7 @@ impl Task {
         )
     }
 
-    /// Whether it has a file.
+    /// Whether the task has a file.
     pub(super) const fn has_file(self) -> bool {
         matches!(self, Task::Import | Task::Export | Task::Wrap | Task::Unwrap | Task::ImportCert | Task::ExportCert)
     }

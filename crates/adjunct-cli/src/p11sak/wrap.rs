@@ -1,7 +1,7 @@
-//! `wrap-key` and `unwrap-key`: keys that leave the token under another key, and come back.
+//! `wrap-key` and `unwrap-key`: write keys into files, encrypted under another key of the token, and read them back.
 //!
-//! What wraps is one mechanism at a time: those that put an AES key of their own between two others are left out, for no module here has
-//! them.
+//! A key is wrapped by one mechanism. Mechanisms that encrypt it under a temporary AES key, and that under another key, are left out, because no
+//! module here has them.
 
 use super::kinds::{Kind, Selected};
 use super::pem::text_with_headers;
@@ -18,7 +18,7 @@ use zeroize::Zeroizing;
 
 /// What a wrapped key is called in a PEM file.
 const LABEL: &str = "P11SAK WRAPPED KEY";
-/// The vector that the mechanism has where none is given, in a header.
+/// The header's word for the vector that the mechanism has where none is given.
 const DEFAULT: &str = "[default]";
 const NONE: &str = "[none]";
 /// No wrapped key's file is longer.
@@ -79,7 +79,7 @@ impl Mechanism {
         MECHANISMS.iter().find(|known| known.word.eq_ignore_ascii_case(name))
     }
 
-    /// As headers have it.
+    /// Name of the mechanism in the header of a file.
     fn name(self) -> String {
         self.word.to_ascii_uppercase()
     }
@@ -93,7 +93,7 @@ impl Mechanism {
         }
     }
 
-    /// Whether it takes an option.
+    /// Whether the mechanism takes an option.
     fn takes(self, letter: char) -> bool {
         match self.parameter {
             Parameter::Nothing => false,
@@ -107,7 +107,7 @@ impl Mechanism {
 #[derive(Default)]
 pub(super) struct Wanted {
     pub mechanism: Option<&'static Mechanism>,
-    /// Of the key that wraps.
+    /// Label of the wrapping key.
     pub label: Option<String>,
     pub id: Option<String>,
     pub raw: bool,
@@ -162,7 +162,7 @@ pub(super) fn mechanism(task: Task, words: &[OsString]) -> Result<(Option<&'stat
 /// A mechanism with its parameters.
 struct Wrapping {
     mechanism: Mechanism,
-    /// None: the mechanism's own.
+    /// The IV; `None`: the mechanism's own.
     iv: Option<Vec<u8>>,
     hash: usize,
     mgf: usize,
@@ -170,7 +170,7 @@ struct Wrapping {
 }
 
 impl Wrapping {
-    /// Of texts, as options and headers have them.
+    /// Makes the wrapping of texts, as options and headers have them.
     fn of(
         mechanism: Mechanism,
         iv: Option<&str>,
@@ -195,7 +195,7 @@ impl Wrapping {
         Ok(Wrapping { mechanism, iv, hash, mgf, source: source.map(id).transpose()? })
     }
 
-    /// As calls have it.
+    /// The mechanism with its parameters, as the calls of PKCS #11 take it.
     fn call(&self) -> client::Mechanism<'_> {
         let kind = self.mechanism.kind;
         match (self.mechanism.parameter, &self.iv) {
@@ -245,7 +245,7 @@ impl World<'_> {
         Ok(())
     }
 
-    /// The key that wraps, or unwraps: the one that is named, or of several the one that is agreed to.
+    /// Finds the key that wraps, or unwraps: the one that is named; of several, the one that the user agrees to.
     fn wrapping_key(&self, mechanism: Mechanism, wraps: bool) -> Result<CK_OBJECT_HANDLE> {
         let wanted = &self.wanted.wrap;
         if wanted.label.is_none() && wanted.id.is_none() {

@@ -17,7 +17,7 @@ pub const LABEL: &str = "ENCRYPTED PRIVATE KEY";
 const ROUNDS: u32 = 600_000;
 /// More rounds than anybody asks for would only keep the processor busy.
 const MOST_ROUNDS: u32 = 20_000_000;
-/// And more memory of scrypt only end the program.
+/// The most memory that scrypt may take, in bytes: more would only end the program.
 const MOST_MEMORY: u64 = 1 << 30;
 
 type Der = Zeroizing<Vec<u8>>;
@@ -34,7 +34,7 @@ pub enum Why {
 }
 
 impl Why {
-    /// In words.
+    /// The reason in words.
     pub fn words(&self) -> &'static str {
         match self {
             Why::Wrong => "the password is wrong, or the key is damaged",

@@ -38,11 +38,11 @@ const USAGE: &str = " [-itsmIupPh] [-c slotnumber -U userPIN -S SOPin -n newpin]
 ";
 /// The number of slots that openCryptoki and our module have at most.
 const SLOTS: i64 = 1024;
-/// Above all numbers of slots that other modules use.
+/// Number of slots above all numbers that other modules use.
 const SLOTS_OF_OTHERS: i64 = 1 << 32;
 /// The status after a wrong command line, and where that of a return value would be taken for success.
 const WRONG: u8 = 255;
-/// That of -ENODEV, for a module without slots.
+/// The status for a module without slots: that of -ENODEV.
 const NO_SLOTS: u8 = 237;
 
 const NOTES: &str = "\
@@ -97,13 +97,13 @@ pub(crate) struct Request {
 }
 
 impl fmt::Debug for Request {
-    /// Without the PINs.
+    /// Shows a request without its PINs.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Request").field("letters", &self.letters).field("slot", &self.slot).finish_non_exhaustive()
     }
 }
 
-/// How to use it, where a command line asks for nothing.
+/// The text on how to use the tool, for a command line that asks for nothing.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Usage {
     /// The name it was called by.
@@ -194,7 +194,7 @@ pub(crate) fn run(request: Result<Request, Usage>) -> Result<ExitCode, Failure> 
     }
 }
 
-/// Why it ends before all is done.
+/// Why a request ends before all is done.
 enum Stop {
     /// All has been said.
     Status(u8),
@@ -427,12 +427,12 @@ impl Token<'_> {
     }
 }
 
-/// The module that stands in PKCSLIB, where one does.
+/// The module that PKCSLIB names, if it is set.
 pub(crate) fn other_module() -> Option<OsString> {
     std::env::var_os("PKCSLIB").filter(|path| !path.is_empty())
 }
 
-/// The module of that path or name, or ours, loaded and initialized.
+/// Loads and initializes the module of that path or name, or adjunct's.
 ///
 /// # Errors
 /// The lines to be said.

@@ -97,7 +97,7 @@ pub(crate) fn hidden_line() -> Result<Option<Line>, Failure> {
 /// How the terminal was before its echo was switched off.
 static BEFORE: Mutex<Option<Termios>> = Mutex::new(None);
 
-/// While it lives, the terminal shows nothing of what is typed. A signal that ends the program switches it on again first.
+/// A terminal whose echo is off as long as this value lives. A signal that ends the program switches the echo on again first.
 struct Hidden(());
 
 impl Hidden {

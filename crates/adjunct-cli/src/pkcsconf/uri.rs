@@ -8,7 +8,7 @@ use std::fmt::{self, Write};
 pub(crate) struct Uri(String);
 
 impl Uri {
-    /// Without attributes.
+    /// Makes a URI without attributes.
     pub fn new() -> Uri {
         Uri::default()
     }

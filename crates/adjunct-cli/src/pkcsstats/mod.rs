@@ -1,8 +1,8 @@
 //! `pkcsstats`: how often mechanisms of the PKCS #11 module were used, by user, slot and strength of the key, with the options, words
 //! and exit statuses of openCryptoki's.
 //!
-//! The numbers are the module's own ([`adjunct::counters::uses`]), so that it is always ours that is asked for slots and tokens. What
-//! openCryptoki calls an invalid slot by what its C library says (any text is slot 0) is refused.
+//! The numbers are those of adjunct's module ([`adjunct::counters::uses`]), so that this module is always the one that is asked for slots and tokens.
+//! A slot that is no number is refused; openCryptoki reads any text as slot 0.
 
 mod report;
 
@@ -96,7 +96,7 @@ pub(crate) struct Request {
     words: Vec<OsString>,
 }
 
-/// It ended: all has been said, or a failure of standard output.
+/// Why a run ends: all has been said, or standard output failed.
 enum Stop {
     Said,
     Failed(Failure),
@@ -135,7 +135,7 @@ impl Request {
         Request { called: args.first().map_or_else(|| NAME.to_owned(), adjunct_tool::escape::shown), parts, words }
     }
 
-    /// Does it.
+    /// Carries the request out.
     ///
     /// # Errors
     /// [`Failure`] where standard output fails; all else is said here.

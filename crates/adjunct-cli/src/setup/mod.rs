@@ -1,8 +1,8 @@
 //! `adjunct setup`: the whole way in one command, and back. It measures, shows what it would change, asks, changes, checks with real
 //! logins, tells the running sshd, and proves with a session that the data go through hardware.
 //!
-//! Each part is a command of its own that is whole by itself (`step`): `openssl enable`, `ssh tune`, `ssh verify`. What this adds is
-//! the order, one question, and that a failure or an interrupt anywhere leaves every file as it was (`prior`).
+//! Each part is a command that can be run by itself (`step`): `openssl enable`, `ssh tune`, `ssh verify`. Setup adds the order and one question, and
+//! restores every file after a failure or an interrupt anywhere (`prior`).
 
 mod plan;
 mod prior;
@@ -112,15 +112,15 @@ struct Report {
     dry_run: bool,
     /// Whether a file was changed, or would be.
     changed: bool,
-    /// What it buys: copying with what is in force then, beside what is in force now; none where nothing was measured.
+    /// What the setup brings: copying with what is in force then, beside what is in force now; `None` where nothing was measured.
     buys: Option<String>,
-    /// What of it the order of algorithms brings and what adjunct adds, and the same of logins: a line each.
+    /// Parts of that which the order of algorithms brings and which adjunct adds, for copies and for logins: a line each.
     gain: Vec<String>,
-    /// Whom the policy refuses, who can log in today.
+    /// Peers that can log in today and that the policy refuses.
     refuses: Vec<String>,
     /// Whether a session was encrypted in hardware afterwards; none where none was tried.
     bulk_in_hardware: Option<bool>,
-    /// What runs without it, or with old code, until it is started again.
+    /// Programs that run without adjunct, or with old code, until they are started again.
     restart: Vec<Outdated>,
     /// What else to know, a line each.
     notes: Vec<String>,

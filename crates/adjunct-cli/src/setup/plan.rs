@@ -19,17 +19,17 @@ pub(super) struct Plan {
     pub enable: Value,
     /// What `ssh tune` has measured and says; none where there is no OpenSSH.
     pub tune: Option<Value>,
-    /// Where its figures are.
+    /// Path of the file with the measured figures.
     pub figures: PathBuf,
-    /// What it buys, in a sentence.
+    /// What the setup brings, in a sentence.
     pub buys: Option<String>,
-    /// What of it the order of algorithms brings and what adjunct adds, a line each.
+    /// Parts of that which the order of algorithms brings and which adjunct adds, a line each.
     pub gain: Vec<String>,
-    /// Whom the policy refuses, who can log in today.
+    /// Peers that can log in today and that the policy refuses.
     pub refuses: Vec<String>,
     /// What else to know.
     pub notes: Vec<String>,
-    /// Whether it was on for the target before.
+    /// Whether adjunct was on for the target before.
     was_enabled: bool,
 }
 
@@ -203,7 +203,7 @@ fn gain(report: &Value) -> Vec<String> {
 }
 
 impl Before {
-    /// Comes back to it: by the commands that take a step back with all that belongs to it (folders, backups, the running sshd) where
+    /// Goes back to the state before: by the commands that take a step back with all that belongs to it (folders, backups, the running sshd) where
     /// nothing of it was there before, then file by file.
     ///
     /// # Errors

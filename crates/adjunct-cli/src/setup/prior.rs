@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 #[derive(Debug)]
 struct Was {
     path: PathBuf,
-    /// Its bytes, mode, user and group; none where there was none.
+    /// Bytes, mode, user and group of the file; `None` where there was none.
     content: Option<(Vec<u8>, u32, u32, u32)>,
 }
 
@@ -42,7 +42,7 @@ impl Prior {
         Ok(())
     }
 
-    /// The files that are not as they were.
+    /// The files that have changed.
     pub fn changed(&self) -> Vec<&Path> {
         let same = |was: &&Was| match (&was.content, files::config(&was.path)) {
             (Some((bytes, ..)), Ok(now)) => *bytes == now,
@@ -52,7 +52,7 @@ impl Prior {
         self.0.iter().filter(|was| !same(was)).map(|was| was.path.as_path()).collect()
     }
 
-    /// Puts back those that are not as they were.
+    /// Puts back the files that have changed.
     ///
     /// # Errors
     /// The first that cannot be put back; the others are.
@@ -69,7 +69,7 @@ impl Prior {
 }
 
 impl Was {
-    /// In one step: whoever reads the file meanwhile finds one or the other.
+    /// Restores the file in one step: whoever reads it meanwhile finds one or the other.
     fn put_back(&self) -> Result<(), Failure> {
         let failed = |e: std::io::Error| cannot_write(&self.path, &e);
         let Some((bytes, mode, user, group)) = &self.content else {

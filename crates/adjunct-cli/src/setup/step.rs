@@ -1,7 +1,7 @@
 //! A step of the way: another command of this program, run to its end.
 //!
-//! Each command is whole by itself: it makes its change or leaves everything as it was, also when it is asked to end. So it is asked, and
-//! waited for, and not killed in the middle of a change.
+//! Each command makes its change or leaves everything as it was, also when it is asked to end. So setup asks a command to end and waits for it, and
+//! does not kill it in the middle of a change.
 
 use crate::module;
 use adjunct_tool::interrupt::interrupted;
@@ -22,12 +22,12 @@ const END: Duration = Duration::from_secs(150);
 pub(super) struct Ran(Outcome);
 
 impl Ran {
-    /// Its report, of a command with `--json`.
+    /// The JSON report of a command with `--json`.
     pub fn report(&self) -> Option<Value> {
         serde_json::from_slice(&self.0.stdout).ok()
     }
 
-    /// Its report, where it had to succeed.
+    /// The JSON report of a command that had to succeed.
     ///
     /// # Errors
     /// It failed: why.
@@ -38,12 +38,12 @@ impl Ran {
         }
     }
 
-    /// What it said.
+    /// Text that the command printed.
     pub fn said(&self) -> String {
         self.0.text()
     }
 
-    /// Its exit code; -1 where a signal ended it.
+    /// Exit code of the command; -1 where a signal ended it.
     pub fn code(&self) -> i32 {
         self.0.code().unwrap_or(-1)
     }

@@ -28,7 +28,7 @@ pub(super) struct Way {
 }
 
 impl Way {
-    /// Before the first of these steps.
+    /// Makes a way whose first step has not begun.
     pub fn new(steps: impl IntoIterator<Item = Step>) -> Way {
         let all = steps.into_iter().map(|step| step.seconds).sum();
         Way { progress: Progress::begin(), done: 0.0, all }
@@ -44,7 +44,7 @@ impl Way {
         ran
     }
 
-    /// Runs a step that has to succeed; its report.
+    /// Runs a step that has to succeed; gives its report.
     ///
     /// # Errors
     /// As for [`step::run`], and where it fails.

@@ -32,7 +32,7 @@ impl Suite {
         if self.authenticates() { self.cipher.clone() } else { format!("{},{}", self.cipher, self.mac) }
     }
 
-    /// The lines that ask for it, the same in `ssh_config` and `sshd_config`.
+    /// The lines that ask for the suite, alike in `ssh_config` and `sshd_config`.
     pub fn options(&self) -> Vec<String> {
         vec![format!("Ciphers {}", self.cipher), format!("MACs {}", self.mac), format!("KexAlgorithms {}", self.kex)]
     }
@@ -71,7 +71,7 @@ pub fn copy(
     Ok(Cost { seconds, first, client, server })
 }
 
-/// Reads all that the client writes and compares it with the file; after how many seconds it began.
+/// Reads all that the client writes and compares it with the file; gives the seconds until the first byte.
 fn compare(login: &mut Login<'_>, file: &Path, progress: &mut dyn FnMut(u64)) -> Result<Option<f64>, Failure> {
     let cannot_read = |e: std::io::Error| Failure::new(format!("{}: {e}", file.display()));
     let mut original = File::open(file).map_err(cannot_read)?;

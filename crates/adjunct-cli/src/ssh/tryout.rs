@@ -74,7 +74,7 @@ struct Report {
     openssh: String,
     suite: String,
     bytes: u64,
-    /// On each side.
+    /// Number of copies on each side.
     copies: usize,
     stock: Figures,
     adjunct: Figures,
@@ -305,7 +305,7 @@ pub(super) fn parse_size(text: &str) -> Result<u64, String> {
     }
 }
 
-/// Bytes that copies move, of so many in all.
+/// Counts the bytes that copies move.
 struct Copied {
     progress: Progress,
     side: &'static str,

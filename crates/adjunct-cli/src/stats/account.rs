@@ -20,7 +20,7 @@ impl fmt::Display for User {
     }
 }
 
-/// Whose counters a command line is about.
+/// The users whose counters a command line is about.
 pub(super) enum Scope {
     One(User),
     All,

@@ -3,7 +3,7 @@
 use serde::Serialize;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-/// Which machine reports, and when.
+/// The machine that reports, and the time.
 #[derive(Debug, Clone, Serialize)]
 pub struct Host {
     /// The host name.

@@ -109,7 +109,7 @@ fn accelerator(snapshot: &Snapshot, used: bool) -> Vec<Value> {
     .collect()
 }
 
-/// Why operations that were to go to cards did not, by the reason.
+/// Operations that were to go to cards and did not, by the reason.
 fn refusals(lanes: Lanes) -> Map<String, Value> {
     Refusal::ALL.iter().zip(lanes.not_on_card).map(|(refusal, count)| (refusal.word().into(), count.into())).collect()
 }

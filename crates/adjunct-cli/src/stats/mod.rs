@@ -122,11 +122,11 @@ pub fn run(args: &Args) -> Result<ExitCode, Failure> {
     args.selection.run(args)
 }
 
-/// How one of the two names shows what was found.
+/// The way in which one of the two names shows counters.
 trait View {
     /// The name the command was called by.
     const NAME: &str;
-    /// Whether it says what that name does not on Z.
+    /// Whether it says what the tool of that name does not say on IBM Z.
     const REMARKS: bool;
     /// Whether all users' tables are wanted.
     fn all_users(&self) -> bool;

@@ -11,7 +11,7 @@ pub struct Line {
     pub function: Function,
     /// `None` for the whole function, else the key size in bits; 0 stands for all sizes without a row of their own.
     pub size: Option<u16>,
-    /// Its counters.
+    /// Counters of the row.
     pub counts: Counts,
 }
 
@@ -39,14 +39,14 @@ impl Line {
     }
 }
 
-/// Which rows of a snapshot are shown.
+/// The rows of a snapshot that are shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Rows {
     /// All.
     All,
-    /// Those that counted something.
+    /// Rows that counted something.
     Used,
-    /// Those of `icastats` on Z, which scripts expect, and of the others those that counted something.
+    /// Rows of `icastats` on IBM Z, which scripts expect, and any other row that counted something.
     OfZ,
 }
 

@@ -32,7 +32,7 @@ pub fn ica_table(snapshot: &Snapshot, key_sizes: bool) -> String {
 pub struct Look {
     /// Bytes in place of calls.
     pub bytes: bool,
-    /// Only rows that counted something.
+    /// Show only rows that counted something.
     pub used: bool,
     /// Colours or not.
     pub style: Style,

@@ -36,7 +36,7 @@ pub(super) fn explain(errors: &[String], json: bool) -> Result<(), Failure> {
     output::print(&text)
 }
 
-/// A value by its name, with or without `CKR_` and in any case, or by its number, decimal or 0x and hexadecimal.
+/// Explains a value by its name, with or without `CKR_` and in any case, or by its number, decimal or 0x and hexadecimal.
 fn one(error: &str) -> Result<Explained, Failure> {
     let upper = error.to_ascii_uppercase();
     let number = match upper.strip_prefix("0X") {

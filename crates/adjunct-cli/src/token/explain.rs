@@ -38,7 +38,7 @@ enum Verdict {
     Problem,
 }
 
-/// One thing that was looked at.
+/// A thing that was looked at, and what was found.
 #[derive(Debug, Serialize)]
 struct Finding {
     about: String,
@@ -326,7 +326,7 @@ fn command_of(process: u32) -> String {
     read.map_or_else(|error| cause(&error), |name| String::from_utf8_lossy(&name).trim_end().to_owned())
 }
 
-/// Which processes have the module loaded, of those whose memory this user may look at.
+/// Names the processes that have the module loaded, of those whose memory this user may look at.
 fn users(findings: &mut Findings) {
     let numbers = std::fs::read_dir("/proc").into_iter().flatten().flatten();
     let mut users: Vec<String> = Vec::new();

@@ -60,7 +60,7 @@ pub(super) struct Repair {
     pins: Pins,
 }
 
-/// Writes a file that was not there, its user's alone, for good; one that is there only half goes again.
+/// Writes a new file that only its user may read, to the disk; removes it again if it could be written in part alone.
 pub(super) fn write_new(path: &Path, bytes: &[u8]) -> Result<(), Failure> {
     let failed = |error: &std::io::Error| cannot_write(path, error);
     let mut file =

@@ -195,7 +195,7 @@ pub(super) fn chosen(token: &Token, session: &Session<'_>, word: &str) -> Result
     found.ok_or_else(|| Failure::new(format!("{word}: there is no such object; `adjunct token objects` lists all")))
 }
 
-/// The one object of a word.
+/// Finds the one object that a word names; fails where there are several.
 pub(super) fn one(token: &Token, session: &Session<'_>, word: &str) -> Result<Row, Failure> {
     let mut found = chosen(token, session, word)?;
     match found.len() {

@@ -10,7 +10,7 @@ use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
 use zeroize::Zeroizing;
 
-/// Whose PIN.
+/// The role whose PIN it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Who {
     User,
@@ -109,12 +109,12 @@ impl Pins {
         file.as_deref().map_or_else(|| Ok(of_environment(variable)), |file| of_file(file).map(Some))
     }
 
-    /// A PIN that is there.
+    /// Asks for an existing PIN.
     pub fn get(&self, who: Who) -> Result<Line, Failure> {
         self.given(who)?.map_or_else(|| asked(&format!("PIN of the {who}")), Ok)
     }
 
-    /// One that somebody gets.
+    /// Asks for a new PIN.
     pub fn get_new(&self, who: Who) -> Result<Line, Failure> {
         self.given(who)?.map_or_else(|| new(&format!("New PIN of the {who}")), Ok)
     }

@@ -1,15 +1,15 @@
 //! Sums over users that only grow.
 //!
-//! A sum of what stands there now would fall when a user's counters go (a logout, a reset), and Prometheus takes a counter that falls for one
-//! that began at zero: it would add the whole of what the others counted once more. So what each user's numbers grew by is added up here.
-//! `adjunct check` takes the difference of two such sums for what was counted between its runs.
+//! The sum of the present counters falls when a user's counters go (a logout, a reset), and Prometheus takes a counter that falls for one that began
+//! at zero: it would add all that the other users have counted once more. So the ledger adds up by how much each user's numbers grew. `adjunct check`
+//! takes the difference of two such sums for what was counted between its runs.
 
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// How many users have series of their own.
 pub(crate) const USERS: usize = 64;
-/// Those beyond them.
+/// Label of the users that have no series of their own ([`USERS`]).
 const OTHER: &str = "other";
 
 /// A metric's name and its labels but the user's.
@@ -23,13 +23,13 @@ pub(crate) struct Ledger {
     /// The users who have series of their own: who came first keeps them.
     #[serde(skip)]
     own: BTreeSet<u32>,
-    /// This boot of the machine: counters do not outlive it.
+    /// Identifier of this boot of the machine: counters do not outlive it.
     boot: String,
     last: BTreeMap<u32, Vec<(Key, u64)>>,
     sums: Vec<(Key, u64)>,
 }
 
-/// What one user counted: the value of each key.
+/// Counters of a user: the value of each key.
 pub(crate) type Values = BTreeMap<(&'static str, String), u64>;
 
 impl Ledger {
@@ -37,7 +37,7 @@ impl Ledger {
         Ledger { by_user, own: BTreeSet::new(), boot: boot(), last: BTreeMap::new(), sums: Vec::new() }
     }
 
-    /// The ledger that was kept as `text`; a new one where that is none, of another boot, or of other labels.
+    /// Reads the ledger that was kept as `text`; makes a new one where that is none, of another boot, or of other labels.
     pub(crate) fn kept(text: &str, by_user: bool) -> Ledger {
         let kept = serde_json::from_str::<Ledger>(text).ok();
         let kept = kept.filter(|kept| kept.boot == boot() && kept.by_user == by_user);

@@ -29,10 +29,10 @@ pub(crate) enum Cards {
     Unreadable(String),
 }
 
-/// Everything at one moment.
+/// The counters and cards of the machine at one moment.
 #[derive(Debug, Clone)]
 pub(crate) struct Sample {
-    /// By ascending uid.
+    /// Users by ascending uid.
     pub(crate) users: Vec<Counted>,
     pub(crate) cards: Cards,
     /// What could not be read of the counters, a line each: those of a user that are damaged, say.

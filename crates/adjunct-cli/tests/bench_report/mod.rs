@@ -14,7 +14,7 @@ fn figure(stock: f64) -> Value {
     })
 }
 
-/// Of what is better where it is less.
+/// Values of a measure where less is better.
 fn less(stock: f64) -> Value {
     json!({
         "software": stat(stock * 3.0), "stock": stat(stock), "adjunct": stat(stock / 1.6),
@@ -30,7 +30,7 @@ fn row(name: &str, stock: f64) -> Value {
     })
 }
 
-/// Small copies: what they take is told apart from bulk.
+/// A section of small copies: their time is told apart from bulk.
 fn logins() -> Value {
     let row = |name: &str, ms: f64| {
         json!({"name": name, "detail": "rsa-sha2-512, curve25519-sha256", "served": {"hardware": 9, "software": 9},
@@ -46,7 +46,7 @@ fn logins() -> Value {
     })
 }
 
-/// Of sides that do not differ.
+/// Values of sides that do not differ.
 fn same(value: f64) -> Value {
     json!({"software": stat(value), "stock": stat(value * 1.01), "adjunct": stat(value), "adjunct_to_software": 1.0,
         "adjunct_to_stock": 0.99})
@@ -64,7 +64,7 @@ fn section(id: &str, title: &str, rows: &Value) -> Value {
     })
 }
 
-/// With rows that stand in an earlier section, too.
+/// Marks a section as having rows of an earlier section.
 fn again(mut section: Value) -> Value {
     section["again"] = true.into();
     section

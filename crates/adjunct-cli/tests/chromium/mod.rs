@@ -34,7 +34,7 @@ pub struct Browser {
 }
 
 impl Browser {
-    /// Starts it.
+    /// Starts the browser.
     pub fn start(program: &str) -> Browser {
         let profile = tempfile::tempdir().expect("a temporary folder");
         let mut command = Command::new("sh");
@@ -72,7 +72,7 @@ impl Browser {
         browser
     }
 
-    /// The page it starts with, which may be there only some time after the browser answers; before, no other can be made.
+    /// Finds the page that the browser starts with, which may be there only some time after the browser answers; until then no other can be made.
     fn page(&mut self) -> Value {
         self.call("Target.setDiscoverTargets", json!({"discover": true}));
         let page = |event: &Value| {
@@ -142,7 +142,7 @@ impl Browser {
         result["result"]["value"].clone()
     }
 
-    /// Everything the page has complained of, and every address it has asked for.
+    /// What the page has complained of, and the addresses that it has asked for.
     pub fn complaints_and_requests(&self) -> (Vec<String>, Vec<String>) {
         let of = |methods: &[&str]| {
             let events = self.events.iter().filter(|e| methods.iter().any(|m| e["method"] == *m));

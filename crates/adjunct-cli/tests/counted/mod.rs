@@ -28,7 +28,7 @@ impl Counters {
         self.folder.path()
     }
 
-    /// Any command, with these counters and no cards.
+    /// A command with these counters and no cards.
     pub fn in_here(&self, mut command: Command) -> Command {
         command.env("ADJUNCT_STATS_KEY", &self.key).env("ADJUNCT_CARDS_DIR", self.folder());
         for variable in ["ADJUNCT_STATS", "ADJUNCT_CPU", "ADJUNCT_ACCELERATOR", "NO_COLOR"] {
@@ -43,7 +43,7 @@ impl Counters {
         self.in_here(command)
     }
 
-    /// What it prints where all is well.
+    /// Output of a command that succeeds.
     pub fn prints(&self, args: &[&str]) -> String {
         let output = self.adjunct(args).output().unwrap();
         assert!(output.status.success(), "{args:?}: {output:?}");

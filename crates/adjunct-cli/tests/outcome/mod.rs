@@ -10,7 +10,7 @@ pub fn good(output: &Output) -> String {
     String::from_utf8(output.stdout.clone()).unwrap()
 }
 
-/// The one line that a command failed with.
+/// The one line of error of a command that failed.
 pub fn failed(output: &Output) -> String {
     assert_eq!(output.status.code(), Some(1), "{output:?}");
     let line = String::from_utf8(output.stderr.clone()).unwrap();

@@ -18,7 +18,7 @@ fn make(stage: &Stage, subject: &str, more: &[&str]) -> [String; 3] {
     [key, pem, der]
 }
 
-/// They come, are seen, and go, whichever the module.
+/// Imports, lists, exports and removes certificates, whichever the module.
 fn live(stage: &Stage) {
     let [key, pem, der] = make(stage, "/C=DE/CN=web.example", &["-addext", "basicConstraints=critical,CA:FALSE"]);
     let said = stage.sak(&["import-cert", "x509", "-L", "web", "-i", "0a", "-F", &pem]);

@@ -83,7 +83,7 @@ impl Stage {
         (output.status.code().unwrap(), text(output.stdout), text(output.stderr))
     }
 
-    /// A command that succeeds; what it prints.
+    /// Runs a command that has to succeed; what it prints.
     pub fn sak(&self, args: &[&str]) -> String {
         let args: Vec<&str> = args.iter().copied().chain(["-s", &self.slot]).collect();
         let (status, out, err) = self.run("p11sak", &args, "");
@@ -95,7 +95,7 @@ impl Stage {
         self.dir.path().join(name).to_str().unwrap().to_owned()
     }
 
-    /// A command that fails; its status, and what it prints on standard error.
+    /// Runs a command that has to fail; its status, and what it prints on standard error.
     pub fn fails(&self, args: &[&str]) -> (i32, String) {
         let args: Vec<&str> = args.iter().copied().chain(["-s", &self.slot]).collect();
         let (status, out, err) = self.run("p11sak", &args, "");
@@ -104,7 +104,7 @@ impl Stage {
     }
 }
 
-/// Whether OpenSSL does it.
+/// Whether an `openssl` command succeeds.
 pub fn openssl(args: &[&str]) -> bool {
     Command::new("openssl").args(args).stderr(Stdio::null()).stdout(Stdio::null()).status().is_ok_and(|s| s.success())
 }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-/// Segments that were there at a moment. Some may be of a process that has long ended, whose number another has now.
+/// Segments at one moment. Some may be of a process that has long ended, whose number another has now.
 pub struct Segments {
     /// The number of each, and the process that made it.
     all: BTreeSet<(String, String)>,

@@ -43,7 +43,7 @@ pub struct Older {
 }
 
 impl Older {
-    /// Of the tools that are there.
+    /// Finds which differences the installed tools have.
     pub fn of_tools() -> Older {
         let mut machine = mixed();
         machine.bus.default_domain = Some(9);

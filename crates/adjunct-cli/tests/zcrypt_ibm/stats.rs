@@ -48,7 +48,7 @@ fn line(head: &str, counters: &[[u64; 4]]) -> String {
     format!("{head} {}\n", counters.join(" "))
 }
 
-/// Without what differs between two runs: the time, what depends on how long an interval took, and the machine's name.
+/// Output without what differs between two runs: the time, what depends on how long an interval took, and the machine's name.
 fn timeless(args: &[&str], (text, errors, status): Said) -> Said {
     let csv = args.contains(&"csv");
     let digits = |word: &str| word.bytes().all(|byte| byte.is_ascii_digit() || b"./:".contains(&byte));

@@ -141,7 +141,7 @@ impl With for (&'static str, Machine) {
     }
 }
 
-/// What the one who answers knows.
+/// State of the thread that answers.
 struct Known {
     machine: Machine,
     nodes: Vec<Node>,
@@ -162,7 +162,7 @@ pub struct Stage {
 type OwnedLock = Box<dyn std::any::Any>;
 
 impl Stage {
-    /// With these cards, and somebody who answers.
+    /// Makes a stage with these cards, and a thread that answers in place of the daemon.
     pub fn new(machine: Machine) -> Stage {
         let dir = tempfile::tempdir().unwrap();
         let (shared, file, lock) = Shared::create(&dir.path().join("cards"), |_| ()).unwrap();
@@ -193,7 +193,7 @@ impl Stage {
         std::thread::spawn(move || while answer(&socket, &known, &shared).is_some() {});
     }
 
-    /// Its folder.
+    /// Path of the stage's folder.
     pub fn path(&self) -> &Path {
         self.dir.path()
     }
@@ -203,7 +203,7 @@ impl Stage {
         &self.shared
     }
 
-    /// The cards are these from now on.
+    /// Changes the cards.
     pub fn becomes(&self, machine: Machine) {
         self.shared.publish(&machine);
         self.known.lock().unwrap().machine = machine;
@@ -248,7 +248,7 @@ impl Stage {
         said(&self.command(name, args).output().unwrap())
     }
 
-    /// What it prints where all is well.
+    /// Output of a command that succeeds.
     pub fn prints(&self, name: &str, args: &[&str]) -> String {
         let (text, errors, status) = self.said(name, args);
         assert_eq!((errors.as_str(), status), ("", 0), "{name} {args:?}: {text}");

@@ -4,8 +4,8 @@
 //! In place of AWS-LC's own, which does the same (fipsmodule/rsa/blinding.c) but takes 200 us to invert r modulo 2048 bits: as long as the
 //! exponentiation, for each key of each process and again after every 32 operations. Here that takes 20 (`adjunct_kernels::inverse`).
 //!
-//! A pair (r^e, 1 / r) serves one operation at a time, and is squared after each; after [`USES`] another is made. A child of fork makes
-//! its own. Nobody waits: who finds no pair makes one.
+//! A pair (r^e, 1 / r) serves one operation at a time, and is squared after each; after [`USES`] another is made. A child of fork makes its own. No
+//! thread waits: one that finds no pair makes one.
 
 use super::bn::{Bn, Ctx, Modulus};
 use adjunct_base::error::Error;
@@ -17,7 +17,7 @@ use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
 /// Operations that a random number serves, as in AWS-LC and OpenSSL.
 const USES: u32 = 32;
-/// Pairs that a key keeps: as many threads may use it at the same moment without making new ones.
+/// The most pairs that a key keeps: as many threads may use it at the same moment without making new ones.
 const KEPT: usize = 32;
 
 /// What a key's private operations are blinded by.
@@ -51,7 +51,7 @@ impl Drop for Blinding {
 }
 
 impl Blinding {
-    /// With nothing made yet.
+    /// Makes a blinding for which nothing was computed yet.
     pub(super) fn new() -> Blinding {
         Blinding { modulus: WriteOnce::default(), pairs: [const { AtomicPtr::new(null_mut()) }; KEPT] }
     }
@@ -95,7 +95,7 @@ impl Blinding {
         Ok(done)
     }
 
-    /// A pair that nobody uses, and nobody else will until it is given back.
+    /// Takes a pair that nobody uses, and nobody else will until it is given back.
     fn take(&self) -> Option<Box<Pair>> {
         let here = generation();
         for place in &self.pairs {
@@ -176,7 +176,7 @@ mod tests {
         Bn::new(&[3])
     }
 
-    /// With the identity for an exponentiation the output is x r^e / r: r by r, no two operations see the same.
+    /// With the identity in place of the exponentiation the output is x r^e / r, which shows r: no two operations see the same.
     #[test]
     fn no_operation_sees_its_input_or_what_another_saw() {
         let blinding = Blinding::new();

@@ -17,7 +17,7 @@ pub(super) fn clear_errors() {
     unsafe { sys::ERR_clear_error() }
 }
 
-/// Where nothing else can have gone wrong.
+/// The error of a call that can only fail for want of memory.
 #[cold]
 pub(super) fn no_memory() -> Error {
     clear_errors();
@@ -55,7 +55,7 @@ impl Drop for Bn {
 }
 
 impl Bn {
-    /// From big-endian bytes; as wide as these are, zeros in front included.
+    /// Makes a number of big-endian bytes; as wide as these are, zeros in front included.
     pub(super) fn new(bytes: &[u8]) -> Result<Bn, Error> {
         // SAFETY: the pointer and length describe the slice.
         let raw = unsafe { sys::BN_bin2bn(bytes.as_ptr(), bytes.len(), null_mut()) };
@@ -107,7 +107,7 @@ impl Bn {
         unsafe { sys::BN_equal_consttime(self.0, other.0) == 1 }
     }
 
-    /// One less than an odd number.
+    /// Subtracts one from an odd number.
     pub(super) fn minus_one(&self) -> Result<Bn, Error> {
         // SAFETY: a live number; null is caught below.
         let less = Bn(unsafe { sys::BN_dup(self.0) });

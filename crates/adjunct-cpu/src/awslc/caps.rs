@@ -1,5 +1,5 @@
-//! AWS-LC's view of the CPU: the words its dispatchers read. What is cleared here is not executed by it. Beside them stands what it
-//! does not ask for (x86-64), and on s390x, where it has no instructions to choose from, all that our own dispatchers read.
+//! AWS-LC's view of the CPU: the words its dispatchers read. AWS-LC does not execute instructions whose bit is cleared here. Further words have bits
+//! that AWS-LC does not read (x86-64), and on s390x, where it has no instructions to choose from, all that our own dispatchers read.
 
 /// How many words there are; those that an architecture does not use are zero.
 pub const WORDS: usize = 5;
@@ -81,7 +81,7 @@ mod words {
         [0; super::WORDS]
     }
 
-    /// Nothing to clear.
+    /// Does nothing: the library uses no special instructions here.
     pub fn clear(_word: usize, _bits: u32) {}
 }
 

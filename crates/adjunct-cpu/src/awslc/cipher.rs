@@ -479,7 +479,7 @@ pub(super) fn xor(block: &mut Block, with: &Block) {
 mod tests {
     use super::*;
 
-    /// AWS-LC's functions take it for a schedule of their own.
+    /// The schedule has AWS-LC's layout: its functions take it for one of theirs.
     #[test]
     fn the_layout_is_the_library_s() {
         for length in [16, 24, 32] {

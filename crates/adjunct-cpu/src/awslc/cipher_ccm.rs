@@ -8,10 +8,10 @@ use adjunct_kernels::aes::ccm;
 use adjunct_kernels::short::number;
 use adjunct_kernels::{opaque_debug, wipe};
 
-/// Where the flags stand in the first block.
+/// Bits below the flags in the first block.
 const FLAGS: u32 = 120;
 
-/// At most 16 bytes, the first one the number's highest.
+/// Reads at most 16 bytes as a big-endian number.
 #[inline]
 fn from_top(bytes: &[u8]) -> u128 {
     number(bytes).swap_bytes()

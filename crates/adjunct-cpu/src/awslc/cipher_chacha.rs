@@ -25,9 +25,9 @@ const AHEAD: usize = 8 * BLOCK;
 /// What becomes of a begun block when another key is set without a counter; OpenSSL's default provider has had both.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Begun {
-    /// It comes again. A block that a piece of its own has ended counts as begun until more is asked for (OpenSSL up to 3.5).
+    /// The begun block comes again. A block that a piece of its own has ended counts as begun until more is asked for (OpenSSL up to 3.5).
     Again,
-    /// It is passed over (OpenSSL 3.6 and later).
+    /// The remainder of the begun block is passed over (OpenSSL 3.6 and later).
     Over,
 }
 

@@ -16,7 +16,7 @@ pub const KEY: usize = 24;
 /// DES with one key or with three, in the modes the library has and in those that are made of blocks here; wiped when dropped.
 #[derive(Clone, Default)]
 pub struct Des {
-    /// Of one key the first alone.
+    /// Key schedules; DES with one key uses the first alone.
     schedules: [DesKeySchedule; 3],
     triple: bool,
     given: Given,

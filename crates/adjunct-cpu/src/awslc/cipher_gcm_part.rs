@@ -13,7 +13,7 @@ use adjunct_kernels::{opaque_debug, short, wipe};
 pub struct Start {
     /// The initial counter block.
     pub first: Block,
-    /// The next one.
+    /// The next counter block.
     pub next: Block,
     /// The hash key.
     pub subkey: Block,
@@ -47,7 +47,7 @@ pub fn start(key: &[u8], iv: &[u8]) -> Result<Start, Error> {
     Ok(start)
 }
 
-/// The counter block that an initialization vector of 12 bytes and a number below 256 are: put together before it is written.
+/// The counter block of an initialization vector of 12 bytes and a number below 256, put together before it is written.
 #[inline]
 fn numbered(iv: &[u8; 12], number: u8) -> Block {
     (u128::from(number) << 120 | short::number(iv)).to_le_bytes()
@@ -189,7 +189,7 @@ fn bytes([aad, text]: [u64; 2]) -> Block {
     (u128::from(aad) << 64 | u128::from(text)).to_be_bytes()
 }
 
-/// Of a counter block its last four bytes alone are counted.
+/// Increments the last four bytes of a counter block, big-endian, modulo 2^32.
 fn increment(counter: &mut Block) {
     cipher_stream::increment(counter.last_chunk_mut::<4>().expect("the end of a block"));
 }
@@ -217,7 +217,7 @@ mod tests {
         hash
     }
 
-    /// As libica's functions do, whatever the length: a program may share the hash key of one key with another.
+    /// GHASH uses the hash key that is given, as libica's functions do, whatever the length: a program may use one key's hash key with another key.
     #[test]
     fn it_hashes_under_the_key_that_is_given() {
         let bytes = |length: usize, from: usize| (0..length).map(|i| ((i + from) * 167) as u8).collect::<Vec<_>>();

@@ -37,7 +37,7 @@ impl BlockCipher {
         }
     }
 
-    /// The function that a CMAC with it counts as, and the bits of the key that it counts by.
+    /// The function that a CMAC with this cipher counts as, and the bits of the key that it counts by.
     #[inline]
     pub const fn cmac(self) -> (Function, usize) {
         match self {
@@ -48,7 +48,7 @@ impl BlockCipher {
     }
 }
 
-/// Both wipe themselves. It lies where it is used.
+/// The key schedule, in place: either form wipes itself.
 #[derive(Clone)]
 #[allow(clippy::large_enum_variant)]
 enum Schedule {
@@ -71,7 +71,7 @@ impl Drop for Key {
     }
 }
 
-/// Where a message has come to, wiped when dropped.
+/// Position in a message, wiped when dropped.
 #[derive(Clone)]
 pub struct CmacMessage {
     chain: [u8; 16],
@@ -101,7 +101,7 @@ impl CmacMessage {
 }
 
 impl Default for CmacMessage {
-    /// At its beginning.
+    /// Begins a message.
     #[inline]
     fn default() -> CmacMessage {
         CmacMessage { chain: [0; 16], last: [0; 16], used: 0 }
@@ -122,7 +122,7 @@ impl std::fmt::Debug for Cmac {
 }
 
 impl Default for Cmac {
-    /// Without a key yet.
+    /// Makes a CMAC without a key.
     #[inline]
     fn default() -> Cmac {
         let (cipher, schedule) = (BlockCipher::Aes(16), Schedule::Aes(AesKey::default()));
@@ -141,7 +141,7 @@ impl Cmac {
         Ok(cmac)
     }
 
-    /// Keys it in place, ready for a first message.
+    /// Keys the CMAC in place, ready for a first message.
     ///
     /// # Errors
     /// As for [`Cmac::new`].
@@ -207,7 +207,7 @@ impl Cmac {
         self.message.chain[..self.key.cipher.block()].copy_from_slice(chain);
     }
 
-    /// Where the message has come to after parts of whole blocks, all of which are followed by more.
+    /// Takes parts of whole blocks, which are not the message's last, and gives the chaining value behind them.
     pub fn chain(&mut self, blocks: &[u8]) -> &[u8] {
         if !blocks.is_empty() {
             self.key.encrypt(&mut self.message.chain, blocks);
@@ -265,7 +265,7 @@ impl Cmac {
 }
 
 impl Key {
-    /// Sets it, in place; it has the cipher's length.
+    /// Sets the key, in place; it has the cipher's length.
     fn set(&mut self, cipher: BlockCipher, key: &[u8]) -> Result<(), Error> {
         self.cipher = cipher;
         match cipher {
@@ -309,7 +309,7 @@ impl Key {
         }
     }
 
-    /// Passes one block through it, given as a number whose lowest byte is the first.
+    /// Passes a block through the cipher, given as a number whose lowest byte is the first.
     #[inline]
     fn encrypt_one(&self, chain: &mut [u8; 16], block: u128) {
         match &self.schedule {

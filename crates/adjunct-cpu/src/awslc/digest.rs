@@ -134,7 +134,7 @@ methods! {
 }
 
 impl Method {
-    /// How many words its state takes.
+    /// Words of the state.
     pub const fn words(&self) -> usize {
         self.length.div_ceil(8)
     }
@@ -182,7 +182,7 @@ pub const MAX_BLOCK: usize = 168;
 /// provider, and there are programs that read and write it there (older versions of Go's module golang-fips/openssl).
 #[repr(C)]
 pub struct Digest<const ROOM: usize = WORDS> {
-    /// In the library's own layout.
+    /// The state in the library's own layout.
     state: [MaybeUninit<u64>; ROOM],
     method: &'static Method,
 }

@@ -167,7 +167,7 @@ impl Key {
         Ok((Key::generate_by_library(group)?, Outcome::Library))
     }
 
-    /// As [`Key::generate`], by AWS-LC alone.
+    /// Generates a key by AWS-LC alone.
     fn generate_by_library(group: Group) -> Result<Key, Error> {
         let (mut key, raw) = (Inner::new(group), empty(group)?);
         // SAFETY: a key with a group.
@@ -240,7 +240,7 @@ impl Key {
         self.0.group
     }
 
-    /// The curve where it is one that has instructions or lanes.
+    /// The curve, if it has instructions or lanes.
     pub fn curve(&self) -> Option<Curve> {
         self.0.group.curve()
     }
@@ -350,7 +350,7 @@ impl Key {
         self.sign_by_library(digest, nonce, out)
     }
 
-    /// As [`Key::sign_with_nonce`], by AWS-LC alone.
+    /// Signs a digest with a given nonce by AWS-LC alone.
     fn sign_by_library(&self, digest: &[u8], nonce: &[u8], out: &mut [u8]) -> Result<Outcome, Error> {
         let (data, length, raw) = (digest.as_ptr(), digest.len(), self.raw()?);
         // SAFETY: pointers and lengths describe the slices.
@@ -366,8 +366,8 @@ impl Key {
         self.halves(signature, out)
     }
 
-    /// With a nonce that is given, or a hedged one, by CPACF or the lanes of AVX-512 IFMA; `None` where there are neither, or a check found
-    /// a fault.
+    /// Signs with a nonce that is given, or a hedged one, by CPACF or the lanes of AVX-512 IFMA; `None` where there are neither, or a check found a
+    /// fault.
     fn sign_by_instructions(&self, digest: &[u8], nonce: Option<&[u8]>, out: &mut [u8]) -> Option<()> {
         #[cfg(target_arch = "x86_64")]
         if self.sign_in_lanes(digest, nonce, out).is_some() {
@@ -376,7 +376,7 @@ impl Key {
         self.sign_by_cpacf(digest, nonce, out)
     }
 
-    /// As the lanes share the work of one signature.
+    /// Signs a digest in the lanes, which share the work of one signature; `None` where that is not possible or a check found a fault.
     #[cfg(target_arch = "x86_64")]
     fn sign_in_lanes(&self, digest: &[u8], nonce: Option<&[u8]>, out: &mut [u8]) -> Option<()> {
         let group = self.group();
@@ -413,7 +413,7 @@ impl Key {
         (made == Some(true)).then_some(())
     }
 
-    /// As CPACF does it.
+    /// Signs a digest by CPACF; `None` where that is not possible or a check found a fault.
     fn sign_by_cpacf(&self, digest: &[u8], nonce: Option<&[u8]>, out: &mut [u8]) -> Option<()> {
         let (curve, private) = (self.curve()?, self.scalar()?);
         let make = |digest: &[u8; MAX_FIELD]| {

@@ -1,6 +1,6 @@
-//! X25519 (RFC 7748) and Ed25519 (RFC 8032), on plain arrays. What computes says what has done it, for the counters.
+//! X25519 (RFC 7748) and Ed25519 (RFC 8032), on plain arrays. Each function that computes says what ran it, for the counters.
 //!
-//! A public key is half the work of AWS-LC's where the lanes of AVX-512 IFMA share it; a result that fails its check there is AWS-LC's.
+//! A public key takes half the time of AWS-LC's where the lanes of AVX-512 IFMA share the work; if the result fails its check, AWS-LC computes it.
 
 use super::digest::{Digest, SHA512};
 use super::random;
@@ -48,7 +48,7 @@ pub fn x25519_public(private: &[u8; KEY]) -> ([u8; KEY], Outcome) {
     (x25519_public_of_library(private), Outcome::Library)
 }
 
-/// As [`x25519_public`], by AWS-LC alone.
+/// The public key of an X25519 private key, by AWS-LC alone.
 pub fn x25519_public_of_library(private: &[u8; KEY]) -> [u8; KEY] {
     let mut public = [0; KEY];
     // SAFETY: both arrays have the length the function takes.
@@ -107,7 +107,7 @@ fn scalar(seed: &[u8; KEY]) -> Zeroizing<[u8; KEY]> {
     scalar
 }
 
-/// As [`ed25519_public`], by AWS-LC alone.
+/// The public key of an Ed25519 seed, by AWS-LC alone.
 pub fn ed25519_public_of_library(seed: &[u8; KEY]) -> [u8; KEY] {
     let (mut public, mut private) = ([0; KEY], Zeroizing::new([0; 2 * KEY]));
     // SAFETY: the arrays have the lengths the function takes.
@@ -132,7 +132,7 @@ pub fn ed25519_sign(seed: &[u8; KEY], public: &[u8; KEY], message: &[u8]) -> (Op
     ((done == 1).then_some(signature), Outcome::Library)
 }
 
-/// Whether `signature` is one of `message` by `public`.
+/// Whether `signature` is `public`'s of `message`.
 pub fn ed25519_verify(public: &[u8; KEY], message: &[u8], signature: &[u8; SIGNATURE]) -> (bool, Outcome) {
     if let Some(Ok(good)) = cpacf::here().map(|cpacf| cpacf.eddsa_verify(Edwards::Ed25519, public, message, signature))
     {
@@ -172,7 +172,7 @@ pub fn ed25519_sign_form(
     (done == 1).then_some(signature)
 }
 
-/// Whether `signature` is one of `message` in a form by `public`.
+/// Whether `signature` is `public`'s of `message` in a form.
 pub fn ed25519_verify_form(
     form: Ed25519Form<'_>,
     public: &[u8; KEY],

@@ -1,8 +1,8 @@
-//! Locks for AWS-LC that a fork opens.
+//! Locks for AWS-LC that are open in a child of fork.
 //!
-//! AWS-LC guards its random generator and its keys with the C library's read-write locks. A child that is forked while another
-//! thread holds one, be it for reading, finds it held for good, for that thread is not there: its first random byte asks for the
-//! lock that notes the fork, for writing, and it sleeps for ever. With eight threads that draw random bytes one fork in a few does.
+//! AWS-LC guards its random generator and its keys with the C library's read-write locks. A child that is forked while another thread holds one, be
+//! it for reading, finds it held for good, for that thread is not there: its first random byte asks for the lock that notes the fork, for writing,
+//! and it sleeps for ever. With eight threads that draw random bytes, one fork in a few has such a child.
 //!
 //! Here a lock's word says in which process it was taken. In a child it is open. Every module takes these instead of the C
 //! library's by the linker's `--wrap` (`link/module.args`). They live in the memory of a `pthread_rwlock_t`, zeros at first as that
@@ -21,7 +21,7 @@ pub struct Lock {
 }
 
 const WRITER: u32 = 1 << 31;
-/// Somebody sleeps until it is open.
+/// Bit that says that a thread sleeps until the lock is open.
 const WAITERS: u32 = 1 << 30;
 /// Looks at a taken lock before its thread sleeps: most are held for some hundred instructions.
 const LOOKS: u32 = 100;
@@ -31,12 +31,12 @@ const fn pack(generation: u32, state: u32) -> u64 {
 }
 
 impl Lock {
-    /// An open one.
+    /// Makes an open lock.
     pub(super) const fn new() -> Lock {
         Lock { word: AtomicU64::new(0) }
     }
 
-    /// Takes it, to read or, alone, to write.
+    /// Takes the lock, to read or, alone, to write.
     pub fn lock(&self, write: bool) {
         let generation = generation();
         let mut looks = 0;
@@ -63,7 +63,7 @@ impl Lock {
         }
     }
 
-    /// Gives it back.
+    /// Releases the lock.
     pub fn unlock(&self) {
         let generation = generation();
         let mut word = self.word.load(Relaxed);
@@ -108,8 +108,8 @@ impl Lock {
     }
 }
 
-/// Runs `initialise` where it has not been run with this word. The C library's own wakes waiters by a system call each time it has
-/// run something, though nobody waits. A child goes on where its parent's other thread was: from the start.
+/// Runs `initialise` unless it has been run with this word. The C library's own function wakes waiters by a system call each time it has run
+/// something, though nobody waits. A child of fork begins again where another thread of its parent was in the middle.
 fn once(word: &AtomicU32, initialise: impl FnOnce()) {
     const DONE: u32 = 2;
     // Odd, so neither 0 nor DONE.
@@ -190,6 +190,9 @@ mod wrap {
     }
 
     /// Runs `initialise` once, of all threads that ask with the same `control`.
+    ///
+    /// # Safety
+    /// `control` leads to a `pthread_once_t` that only this function uses.
     #[unsafe(no_mangle)]
     unsafe extern "C" fn __wrap_pthread_once(control: *mut c_void, initialise: extern "C" fn()) -> c_int {
         const { assert!(size_of::<AtomicU32>() == size_of::<libc::c_int>()) };

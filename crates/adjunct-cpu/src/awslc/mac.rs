@@ -59,7 +59,7 @@ impl Hmac {
         }
     }
 
-    /// Keys it anew in place, over the same digest, ready for a first message.
+    /// Keys the HMAC anew in place, over the same digest, ready for a first message.
     pub fn set_key(&mut self, key: &[u8]) {
         wipe(&mut self.key.0);
         self.inner.reset();
@@ -103,7 +103,7 @@ impl Hmac {
         self.current.finish(out);
     }
 
-    /// A message that begins, and is kept beside the key: it takes its data by [`Digest::update`].
+    /// Begins a message that is kept beside the key: it takes its data by [`Digest::update`].
     #[inline]
     pub fn begin(&self) -> Digest {
         self.inner.clone()
@@ -115,7 +115,7 @@ impl Hmac {
         message.copy_from(&self.inner);
     }
 
-    /// Ends a message that [`Hmac::begin`] has begun: the first [`Method::size`] bytes of `out`.
+    /// Ends a message of [`Hmac::begin`]: the first [`Method::size`] bytes of `out`.
     ///
     /// # Panics
     /// Where `out` is too short, and for a message of another digest.
@@ -127,7 +127,7 @@ impl Hmac {
         message.finish(out);
     }
 
-    /// All that has come of a message, for [`Hmac::restore`] under the same key.
+    /// Saves the state of a message, for [`Hmac::restore`] under the same key.
     pub fn save<'a>(&self, out: &'a mut [u8; digest::MAX_SAVED]) -> &'a [u8] {
         self.current.save(out)
     }

@@ -1,8 +1,8 @@
 //! AWS-LC's allocator: the C library's memory, and where that is refused, a small reserve in this module.
 //!
-//! AWS-LC uses some of its allocations without a look at them (`EC_KEY_check_fips` what `BN_new` gives, for one), and ends the process
-//! where its random generator gets none. OpenSSL returns an error there, and the programs we are in go on. Hence a request of AWS-LC
-//! for up to 1 KB is refused only when the reserve is used up, too. What is refused gets null, as from AWS-LC's own allocator.
+//! AWS-LC does not check some of its allocations for null (`EC_KEY_check_fips` that of `BN_new`, for one), and ends the process where its random
+//! generator gets no memory. OpenSSL returns an error there, and its programs go on. Hence a request of AWS-LC for up to 1 KB is refused only when
+//! the reserve is used up, too. A refused request gets null, as from AWS-LC's own allocator.
 //!
 //! The linker takes the four functions at the end of this file instead of AWS-LC's own (`crypto/mem.c` there has weak references
 //! to them), from the first allocation on. Without a definition here a program's own functions of these names would be
@@ -181,7 +181,10 @@ mod replaced {
         unsafe { super::size(given) }
     }
 
-    /// Always moves, so that nothing is left behind unwiped.
+    /// Moves the memory in any case, so that nothing is left behind unwiped.
+    ///
+    /// # Safety
+    /// `given` is null or memory that these functions gave out; where the call succeeds it is not used any more.
     #[unsafe(no_mangle)]
     unsafe extern "C" fn OPENSSL_memory_realloc(given: *mut u8, size: usize) -> *mut u8 {
         let moved = super::allocate(size);

@@ -32,7 +32,7 @@ impl Set {
     /// All.
     pub const ALL: [Set; 3] = [Set::MlDsa44, Set::MlDsa65, Set::MlDsa87];
 
-    /// The number in its name, which keys count by.
+    /// Number in the set's name, by which keys count.
     pub const fn number(self) -> usize {
         match self {
             Set::MlDsa44 => 44,
@@ -155,7 +155,7 @@ pub fn sign(
     done == Some(1) && length == out.len()
 }
 
-/// Whether `signature` is one of `prefix` and `message` (ML-DSA.Verify_internal).
+/// Whether `signature` is `public`'s of `prefix` and `message` (ML-DSA.Verify_internal).
 ///
 /// # Panics
 /// Where the key has another length than the set's.

@@ -44,7 +44,7 @@ impl Set {
     /// All.
     pub const ALL: [Set; 3] = [Set::MlKem512, Set::MlKem768, Set::MlKem1024];
 
-    /// The number in its name, which keys count by.
+    /// Number in the set's name, by which keys count.
     pub const fn number(self) -> usize {
         match self {
             Set::MlKem512 => 512,

@@ -58,7 +58,7 @@ mod kernel {
             self.0.pad();
         }
 
-        /// Ends the message: its tag. What follows needs a [`Poly1305::restart`].
+        /// Ends the message, and gives its tag. Call [`Poly1305::restart`] before the next message.
         #[inline]
         pub fn finish(&mut self) -> [u8; TAG] {
             self.0.finish()
@@ -123,7 +123,7 @@ mod library {
             }
         }
 
-        /// Ends the message: its tag. What follows needs a [`Poly1305::restart`].
+        /// Ends the message, and gives its tag. Call [`Poly1305::restart`] before the next message.
         pub fn finish(&mut self) -> [u8; TAG] {
             let mut tag = [0; TAG];
             // SAFETY: the tag has 16 bytes.

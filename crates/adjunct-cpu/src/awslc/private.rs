@@ -107,7 +107,7 @@ functions! {
         peer: *const lc::EC_POINT,
         key: *const lc::EC_KEY,
     ) -> c_int;
-    /// As ECDSA_do_sign, with a nonce that is given. Where two digests are signed with one nonce, that tells the key: hence the name.
+    /// ECDSA_do_sign with a nonce that is given. Two digests signed with one nonce give the key away: hence the name.
     fn ECDSA_sign_with_nonce_and_leak_private_key_for_testing(
         digest: *const u8,
         length: usize,
@@ -247,7 +247,7 @@ lattices! {
 functions! {
     /// Bytes of the operating system; 0 where it has none yet, after a start of the machine. Ends the process where it refuses them.
     fn CRYPTO_sysrand_if_available(out: *mut u8, length: usize) -> c_int;
-    /// 0 where it cannot be known.
+    /// Gives the generation of the virtual machine; 0 where it cannot be known.
     fn CRYPTO_get_ube_generation_number(number: *mut u64) -> c_int;
 }
 

@@ -125,7 +125,7 @@ fn des() {
     }
 }
 
-/// A name that AWS-LC does not have would be passed over by the linker.
+/// The functions that modules replace exist in AWS-LC: the linker would pass over a name that it does not have.
 #[test]
 fn modules_replace_functions_that_there_are() {
     let flags = include_str!("../../../adjunct/link/module.args");

@@ -56,7 +56,7 @@ pub struct Crt<'a> {
 
 opaque_debug!(Crt<'_>);
 
-/// One number of a key.
+/// A number of a key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[allow(missing_docs)]
 pub enum Part {
@@ -79,9 +79,9 @@ pub struct Key {
     by_primes: Option<Path>,
     /// What stands for the private exponent is not one: only the two primes are known.
     no_d: bool,
-    /// Of a private key.
+    /// Blinding of a private key.
     blinding: Option<Shared<Blinding>>,
-    /// Of a private key, where there can be any.
+    /// Prepared forms of a private key, where there can be any.
     #[cfg(target_arch = "x86_64")]
     forms: Option<Shared<Forms>>,
 }
@@ -89,7 +89,7 @@ pub struct Key {
 opaque_debug!(Key);
 
 impl Clone for Key {
-    /// Another handle of the same numbers.
+    /// Makes another handle of the same numbers.
     fn clone(&self) -> Key {
         // SAFETY: a live key, which lives until the last handle is dropped.
         unsafe { sys::RSA_up_ref(self.raw) };
@@ -117,7 +117,7 @@ impl Drop for Key {
 /// How a private operation was done.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Ran {
-    /// What ran it.
+    /// What ran the operation.
     pub outcome: Outcome,
     /// The CRT values turned out not to belong to the key: it works by its private exponent only.
     pub wrong_crt: bool,
@@ -133,8 +133,8 @@ unsafe extern "C" fn progress(potential: c_int, iteration: c_int, callback: *mut
 }
 
 impl Key {
-    /// A key from its numbers. Cheap: no primality test. Checked is what later operations rely on: sizes, oddness,
-    /// `n = pq` and reduced CRT values; what is wrong beyond that shows when each result is checked against `e`.
+    /// Makes a key of its numbers. Cheap: no primality test. Checked is what later operations rely on: sizes, oddness, `n = pq` and reduced CRT
+    /// values; what is wrong beyond that shows when each result is checked against `e`.
     ///
     /// # Errors
     /// [`Error::Unsupported`] for keys that OpenSSL may take but AWS-LC does not: modulus even, below 512 or above 16384
@@ -293,7 +293,7 @@ impl Key {
         Ctx::new().and_then(|ctx| ctx.is_prime(&Bn::new(number)?)).unwrap()
     }
 
-    /// Of a key without numbers.
+    /// Wraps `raw`, a key that has no numbers yet.
     fn of(raw: *mut sys::RSA, bits: usize) -> Key {
         Key {
             raw,
@@ -307,7 +307,7 @@ impl Key {
         }
     }
 
-    /// Makes it a private key. Has private operations blinded here and not by AWS-LC, which then checks them against `e` all the same.
+    /// Makes the key a private one. Has private operations blinded here and not by AWS-LC, which then checks them against `e` all the same.
     fn for_private(&mut self) -> Result<(), Error> {
         self.private = true;
         self.blinding = Some(Shared::new(Blinding::new())?);
@@ -377,7 +377,7 @@ impl Key {
         if number.is_null() { 0 } else { unsafe { sys::BN_num_bits(number) as usize } }
     }
 
-    /// Writes a number that is there and not longer than `out`.
+    /// Writes a number that exists and is not longer than `out`.
     fn write(&self, part: Part, out: &mut [u8]) {
         // SAFETY: a live number; the pointer and length describe the slice.
         unsafe { sys::BN_bn2bin_padded(out.as_mut_ptr(), out.len(), self.part(part)) };

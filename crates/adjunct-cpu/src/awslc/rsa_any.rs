@@ -70,7 +70,7 @@ impl Generated {
 pub const LEAST_BITS: usize = 32;
 /// The longest public exponent of a key that is made, in bits (FIPS 186-5, A.1.1).
 const LONGEST_EXPONENT: usize = 256;
-/// Pairs of primes that are tried before an exponent is taken for one that no key fits.
+/// Pairs of primes that are tried before the exponent is taken for one that no key fits.
 const TRIES: usize = 400;
 /// Candidates for a prime, for each of its bits: of odd numbers one in a third of the bits is a prime, and the worst exponent (the product
 /// of all small primes) fits one prime in ten.
@@ -165,7 +165,7 @@ fn try_once(key: &Generated, e: &Bn, ctx: &Ctx) -> Result<(), Error> {
     }
 }
 
-/// The key of these primes; `None` where they are too close or d is too short.
+/// Makes the key of these primes; `None` where they are too close or d is too short.
 fn assemble(bits: usize, e: &Bn, p: &Bn, q: &Bn, ctx: &Ctx) -> Result<Option<Generated>, Error> {
     if !q.less_than(p) || (bits >= 512 && ctx.difference(p, q, p)?.bits() <= bits / 2 - 100) {
         return Ok(None);

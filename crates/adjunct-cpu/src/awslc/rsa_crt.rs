@@ -66,7 +66,7 @@ enum Exponent {
 }
 
 impl CrtKey {
-    /// From the numbers of RFC 8017, big-endian; `p` above `q`.
+    /// Makes a key of the numbers of RFC 8017, big-endian; `p` above `q`.
     ///
     /// # Errors
     /// [`Error::InvalidKey`] unless both primes are odd and at least 3, `p` above `q`, the other numbers below their primes and

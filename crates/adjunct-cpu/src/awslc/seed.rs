@@ -16,8 +16,8 @@ use aws_lc_sys as lc;
 use std::sync::OnceLock;
 use zeroize::Zeroize;
 
-/// Seeds that are made of one of the system's. AWS-LC takes one for 4096 requests; OpenSSL takes one of the system's for 256 of
-/// 65536 requests, and every hour.
+/// Seeds that are made of one seed of the system's. AWS-LC takes one for 4096 requests; OpenSSL takes one of the system's for 256 of 65536 requests,
+/// and every hour.
 const SEEDS: u32 = 4096;
 
 const KEY: usize = 32;

@@ -25,7 +25,10 @@ static TABLE: Key = Key::new(ended);
 /// What ends each value: the same for every thread, null until a thread has one.
 static DESTRUCTORS: [AtomicPtr<c_void>; VALUES] = [const { AtomicPtr::new(null_mut()) }; VALUES];
 
-/// The thread that had this table ends.
+/// Frees the table of a thread that ends.
+///
+/// # Safety
+/// `table` is a table that `set` made, of a thread that does not use it any more.
 unsafe extern "C" fn ended(table: *mut c_void) {
     // SAFETY: a table that `set` has made, of a thread that has no other use for it. A value was stored after its destructor.
     unsafe {
@@ -46,7 +49,7 @@ fn get(index: usize) -> *mut c_void {
     table.and_then(|table| table.get(index).copied()).unwrap_or(null_mut())
 }
 
-/// Sets it; false where there is no memory for it, or no such value.
+/// Sets a value; false where there is no memory for it, or no such value.
 fn set(index: usize, value: *mut c_void, destructor: Destructor) -> bool {
     let Some(kept) = DESTRUCTORS.get(index) else { return false };
     let mut table = TABLE.get().cast::<Table>();
@@ -102,7 +105,7 @@ mod tests {
         ENDED.fetch_add(value.addr(), std::sync::atomic::Ordering::AcqRel);
     }
 
-    /// As AWS-LC calls them, at places that it does not have, so that these are nobody else's.
+    /// Thread values, set and freed as AWS-LC does, at indices that AWS-LC does not use: they belong to a thread and end with it.
     #[test]
     fn values_are_a_threads_and_end_with_it() {
         let value = |number| std::ptr::without_provenance_mut::<c_void>(number);

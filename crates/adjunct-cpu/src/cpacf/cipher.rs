@@ -114,7 +114,7 @@ impl Given {
         self.run(|assist, _, key| assist.xts(key, encrypt, tweak, io.reborrow()))
     }
 
-    /// The tweak that a data unit begins with, this being the tweak's key, as long.
+    /// Computes the tweak that a data unit begins with; `self` is the tweak's key, of the tweak's length.
     #[inline]
     pub(crate) fn tweak(&self, tweak: &mut [u8; 16]) -> bool {
         self.run(|assist, _, key| assist.xts_parameter(key, tweak).map(|made| *tweak = made))

@@ -1,6 +1,6 @@
-//! Elliptic curves by CPACF: ECDSA by KDSA, scalar multiplication by PCC, on the NIST curves it has. `None`: there is no
-//! function for it, or the function refused, and the library is to say what is wrong. Points are x and y, signatures r and s, one
-//! after the other; numbers are big-endian, of the curve's length.
+//! Elliptic curves by CPACF: ECDSA by KDSA, scalar multiplication by PCC, on the NIST curves it has. `None`: there is no function for it, or the
+//! function refused, and the CPU library has to find out what is wrong. Points are x and y, signatures r and s, one after the other; numbers are
+//! big-endian, of the curve's length.
 
 use super::{Here, here};
 use crate::curve::{Curve, MAX_FIELD};

@@ -1,4 +1,4 @@
-//! Digests by CPACF, on states that others hold.
+//! Digests by CPACF, on states that `awslc` holds.
 
 use super::serves;
 use super::{Here, here};
@@ -26,7 +26,7 @@ pub(crate) struct State<'a> {
     pub(crate) chain: &'a mut [u8],
     /// Room for a block, which begins with what has come of one.
     pub(crate) block: &'a mut [u8],
-    /// How many bytes that is.
+    /// Number of those bytes.
     pub(crate) used: usize,
 }
 

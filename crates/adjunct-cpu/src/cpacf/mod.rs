@@ -1,7 +1,7 @@
 //! CPACF on s390x: the functions there are, and the ways to them.
 //!
-//! All of it is compiled everywhere, so that who asks it need not know the architecture: [`here`] is nothing on any other, which the
-//! compiler sees, and leaves what depends on it out.
+//! The module is compiled on every architecture, so that its callers need not know which it is: elsewhere [`here`] is always `None`, and the compiler
+//! leaves out what depends on it.
 //!
 //! * `host`: what executes the instructions.
 //! * `words`: which there are, as `features` reads it.
@@ -24,8 +24,8 @@ use adjunct_kernels::cpacf::Assist;
 use host::Host;
 use std::ops::Deref;
 
-/// That there is CPACF: no value of it exists on another architecture. It stands for the processor's functions, less the instructions
-/// that `ADJUNCT_CPU` takes away; any of them may be missing.
+/// Proof that there is CPACF: no value of it exists on another architecture. It stands for the processor's functions, less the instructions that
+/// `ADJUNCT_CPU` takes away; any of them may be missing.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Here {
     #[cfg(target_arch = "s390x")]

@@ -3,7 +3,7 @@
 use adjunct_base::catalogue::Function;
 use adjunct_kernels::cpacf::{Cipher, Edwards, Functions, Hash, Instruction, Montgomery, Nist};
 
-/// The digest that `function` is, or is made of.
+/// The digest that `function` is, or uses.
 pub(crate) const fn hash(function: Function) -> Option<Hash> {
     use Function::*;
     Some(match function {

@@ -1,9 +1,9 @@
-//! Ciphers as an engine offers them: `EVP_CIPHER` methods, made for the time before providers and still asked before them.
+//! Ciphers as an engine offers them: `EVP_CIPHER` methods, an interface from before providers, which OpenSSL still asks before any provider.
 //!
-//! Asked for, GCM, XTS and ChaCha20 are offered. The modes whose IV libcrypto keeps are not, until `ciphers = all` says so:
-//! `EVP_CIPHER_CTX_get_updated_iv` of OpenSSL 3 fails for every engine's cipher, whatever the engine does, and sshd up to 9.x
-//! drops a login at that (it hands its connection to another process, IVs and all). Left out altogether: ECB, which
-//! libcrypto's own random generator would fetch here; CCM and ChaCha20-Poly1305, which the provider has.
+//! GCM, XTS and ChaCha20 are offered where the configuration asks for ciphers. The modes whose IV libcrypto keeps are not, until `ciphers = all` says
+//! so: `EVP_CIPHER_CTX_get_updated_iv` of OpenSSL 3 fails for every engine's cipher, whatever the engine does, and sshd up to 9.x drops a login at
+//! that (it hands its connection to another process, IVs and all). Left out altogether: ECB, which libcrypto's own random generator would fetch here;
+//! CCM and ChaCha20-Poly1305, which the provider has.
 
 mod gcm;
 mod simple;
@@ -75,6 +75,9 @@ trait Cipher: Clone {
 }
 
 /// The cipher of a context; made, where `make` says so and it is not there yet.
+///
+/// # Safety
+/// `context` is a live cipher context of libcrypto with a method of this engine, used by no other thread.
 unsafe fn held<'a, C: Cipher>(context: Opaque, make: bool) -> Option<&'a mut C> {
     // SAFETY: a context of libcrypto with a method of ours.
     unsafe {

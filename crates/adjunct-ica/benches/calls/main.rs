@@ -24,17 +24,17 @@ const SIZES: [usize; 2] = [16, 16384];
 const SLICE: Duration = Duration::from_millis(2);
 const REPEATS: usize = 21;
 
-/// Does it so often, from the input to the output.
+/// Does the operation so often, from the input to the output.
 pub type Run = Box<dyn FnMut(u64, &[u8], &mut [u8])>;
 
-/// One row: the same work of all sides.
+/// A row: the same work of all sides.
 pub struct Row {
     input: Vec<u8>,
     sides: [Option<Run>; 4],
 }
 
-/// Bytes that begin with a page, as all sides' input and output do: where an output lies a few bytes behind its input modulo 4096,
-/// loads wait for stores that they do not depend on, and how long is chance.
+/// Bytes that begin at a page, as all sides' input and output do. Where an output lies a few bytes behind its input modulo 4096, loads wait for
+/// stores that they do not depend on, for a time that is chance.
 struct Pages {
     bytes: Vec<u8>,
     start: usize,

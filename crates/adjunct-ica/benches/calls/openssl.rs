@@ -40,7 +40,7 @@ adjunct_ossl::functions! {
         mac_final c"EVP_MAC_final" (Pointer, *mut u8, *mut usize, usize) -> c_int;
 }
 
-/// One text parameter and the end.
+/// A parameter with a text, and the end of the array.
 fn text(key: &'static CStr, value: &'static CStr) -> [Param; 2] {
     [Param::text(key, value), Param::END]
 }
@@ -66,7 +66,7 @@ impl OpenSsl {
         unsafe { (self.md_fetch)(null_mut(), name.as_ptr(), null()) }
     }
 
-    /// One message through a cipher without padding; with ciphertext stealing where that is named.
+    /// Runs a message through a cipher without padding; with ciphertext stealing where that is named.
     #[inline]
     pub fn message(
         &self,
@@ -92,7 +92,7 @@ impl OpenSsl {
         assert_eq!((done + last) as usize, input.len());
     }
 
-    /// One message of an AEAD, encrypted; its tag behind it.
+    /// Encrypts a message of an AEAD; its tag is behind it.
     #[inline]
     pub fn seal(
         &self,
@@ -125,7 +125,7 @@ impl OpenSsl {
         }
     }
 
-    /// One digest.
+    /// Hashes a message.
     #[inline]
     pub fn digest(&self, md: Pointer, xof: bool, input: &[u8], output: &mut [u8]) {
         unsafe {
@@ -141,7 +141,7 @@ impl OpenSsl {
         }
     }
 
-    /// One CMAC over AES.
+    /// Computes a CMAC over AES.
     #[inline]
     pub fn cmac(&self, mac: Pointer, cipher: &'static CStr, key: &[u8], input: &[u8], output: &mut [u8]) {
         let params = text(c"cipher", cipher);

@@ -14,6 +14,9 @@ use std::ffi::{c_int, c_uint, c_ulong};
 use subtle::ConstantTimeEq;
 
 /// Runs `body` on plaintext and ciphertext in the direction given; both may be null where there is no text.
+///
+/// # Safety
+/// `plain` and `cipher` are null or have `length` bytes, which nobody else writes during the call.
 unsafe fn text(
     encrypt: bool,
     plain: *mut u8,
@@ -123,6 +126,9 @@ pub unsafe extern "C" fn ica_aes_gcm(
 }
 
 /// Begins a stream. The vector, of this length, is asked for (in this direction) once nothing else is refused.
+///
+/// # Safety
+/// `aes_key` is null or has `key_length` bytes; `icb`, `ucb` and `subkey` are null or blocks that nobody else uses during the call.
 unsafe fn begin<'a>(
     iv_length: c_uint,
     (aes_key, key_length): (*const u8, c_uint),
@@ -289,12 +295,18 @@ pub unsafe extern "C" fn ica_aes_gcm_kma_ctx_free(context: *mut Context) {
 }
 
 /// The caller's context.
+///
+/// # Safety
+/// `context` is null or a live context that no other thread uses while the result lives.
 unsafe fn context<'a>(context: *mut Context) -> Result<&'a mut Context, Errno> {
     // SAFETY: null or a live context, used by one thread at a time.
     unsafe { context.as_mut() }.ok_or(Errno::INVALID)
 }
 
-/// The caller's context, only looked at.
+/// The caller's context, to read.
+///
+/// # Safety
+/// `context` is null or a live context that no thread changes while the result lives.
 unsafe fn constant<'a>(context: *const Context) -> Result<&'a Context, Errno> {
     // SAFETY: null or a live context, changed by no thread meanwhile.
     unsafe { context.as_ref() }.ok_or(Errno::INVALID)

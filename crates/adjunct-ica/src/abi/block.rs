@@ -12,8 +12,8 @@ use adjunct::ops::mac::BlockCipher;
 use adjunct::{InOut, wipe};
 use std::ffi::{c_uint, c_ulong};
 
-/// The functions of one cipher, each by its mode. The shape: the cipher, its block, what its functions take beside the
-/// key, the key's name, a slice of it, and its CMAC.
+/// The functions of a cipher, each by its mode. The shape: the cipher, its block, what its functions take beside the key, the key's name, a slice of
+/// it, and its CMAC.
 macro_rules! cipher {
     ($shape:tt; $($name:ident $mode:ident;)*) => {$(
         cipher!(@ $mode $name $shape);
@@ -190,6 +190,9 @@ unsafe fn run(
 }
 
 /// Verifies a MAC, or makes one of so many bytes, which the caller writes: it may lie where the message does.
+///
+/// # Safety
+/// `mac` is null or has `mac_length` readable bytes.
 unsafe fn last(
     cipher: BlockCipher,
     key: &[u8],
@@ -270,6 +273,9 @@ cipher! {
 }
 
 /// Sets both keys.
+///
+/// # Safety
+/// `data` and `tweak` are null or keys of `length` bytes.
 #[inline]
 unsafe fn xts_keys(
     xts: &mut Xts,

@@ -86,6 +86,9 @@ pub unsafe extern "C" fn ica_ecdsa_sign(
 }
 
 /// The key, the hash and the length of a signature by the key, for which there is room.
+///
+/// # Safety
+/// `key` is null or a live key of `ica_ec_key_new`; `hash` is null or has `hash_length` bytes; both stay as they are while the result is used.
 unsafe fn operands<'a>(
     key: *const Key,
     (hash, hash_length): (*const u8, c_uint),
@@ -100,7 +103,7 @@ unsafe fn operands<'a>(
     Ok((key, hash, length))
 }
 
-/// Without a nonce it is drawn at random.
+/// Signs a hash with `nonce`, or with a random one where it is null.
 ///
 /// # Safety
 /// `key` is null or of `ica_ec_key_new`; `hash` and `signature` are null or have the lengths given; `nonce` is null or as long as
@@ -164,7 +167,7 @@ pub unsafe extern "C" fn ica_ec_key_get_public_key(key: *const Key, q: *mut u8, 
     })
 }
 
-/// As [`ica_ec_key_get_public_key`].
+/// Copies the private number of `key` to `d`, and its length to `length`, as [`ica_ec_key_get_public_key`] does the public key.
 ///
 /// # Safety
 /// `key` is null or of `ica_ec_key_new`; `d` is null or as long as the private key; `length` is null or the caller's.

@@ -14,7 +14,7 @@ pub struct Short<const N: usize> {
     chain: [u8; N],
 }
 
-/// With a length of two words.
+/// Contexts of the header whose length has two words.
 #[repr(C)]
 #[derive(Debug)]
 pub struct Long<const N: usize> {
@@ -35,7 +35,10 @@ pub struct Shake {
 
 /// A context in the caller's memory, which may be unaligned.
 trait InMemory: Sized {
-    /// Leaves there what a message in one part comes to: its length, and the result as the chaining value.
+    /// Writes the result of a message in one part to the context: its length, and the hash as the chaining value.
+    ///
+    /// # Safety
+    /// `context` leads to the caller's context, which nobody else uses during the call.
     unsafe fn leave(context: *mut Self, length: u64, result: &[u8]);
     fn parts(&mut self) -> (u128, &mut [u8]);
     fn set_length(&mut self, length: u128);
@@ -46,6 +49,9 @@ trait InMemory: Sized {
 }
 
 /// Writes the first bytes of a chaining value.
+///
+/// # Safety
+/// `to` leads to `N` bytes that nobody else uses during the call.
 #[inline(always)]
 unsafe fn chain<const N: usize>(to: *mut [u8; N], result: &[u8]) {
     // SAFETY: the caller's context.
@@ -104,7 +110,7 @@ impl InMemory for Shake {
     fn set_length(&mut self, length: u128) {
         (self.high, self.low) = ((length >> 64) as u64, length as u64);
     }
-    /// That of the first part's call, as in the original, but no more than this call's caller has room for.
+    /// Bytes of the result: as the first part's call asked, as in libica, but no more than this call's caller has room for.
     fn result(&mut self, part: Part, room: usize) -> usize {
         if matches!(part, Part::Only | Part::First) {
             self.output_length = room as c_uint;

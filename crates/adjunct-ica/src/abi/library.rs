@@ -46,7 +46,8 @@ pub unsafe extern "C" fn ica_open_adapter(handle: *mut c_int) -> c_uint {
     })
 }
 
-/// Nothing was opened for any handle that came from here; another's descriptor is not ours to close.
+/// Closes nothing, since no handle stands for an adapter; any handle but the one that [`ica_open_adapter`] gives is an error, and its descriptor
+/// stays open.
 #[unsafe(no_mangle)]
 pub extern "C" fn ica_close_adapter(handle: c_int) -> c_uint {
     if handle == NO_DRIVER { 0 } else { libc::EBADF as c_uint }

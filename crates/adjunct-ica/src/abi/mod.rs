@@ -1,4 +1,4 @@
-//! The foreign layer: what C passes becomes slices and numbers, what comes back a return code. No panic leaves it.
+//! The foreign layer: it turns C's pointers and lengths into slices and numbers, and results into return codes. No panic leaves it.
 
 pub mod aead;
 pub mod block;

@@ -11,7 +11,7 @@ use adjunct_ossl::guard;
 use std::ffi::{c_int, c_void};
 use zeroize::Zeroizing;
 
-/// `ica_drbg_mech_t`: of the one mechanism only the address counts.
+/// `ica_drbg_mech_t`: there is one mechanism, of which only the address counts.
 #[derive(Debug)]
 #[repr(C)]
 pub struct Mechanism(u8);
@@ -88,12 +88,18 @@ pub unsafe extern "C" fn ica_drbg_instantiate(
 }
 
 /// The caller's generator.
+///
+/// # Safety
+/// `handle` is null or a live generator, which outlives the result.
 unsafe fn generator<'a>(handle: *const Drbg) -> Result<&'a Drbg, Errno> {
     // SAFETY: null or a live handle.
     unsafe { handle.as_ref() }.ok_or(Errno::INVALID)
 }
 
 /// Additional input, which may be null.
+///
+/// # Safety
+/// `data` is null or has `length` bytes while the result is used.
 unsafe fn input<'a>(data: *const u8, length: usize) -> Result<&'a [u8], Errno> {
     // SAFETY: the caller's input.
     if data.is_null() { Ok(&[]) } else { unsafe { bytes(data, length) } }

@@ -222,9 +222,9 @@ pub unsafe extern "C" fn ica_rsa_crt_key_check(key: *mut CrtKey) -> c_uint {
     if failed == 0 { code_of_turned } else { failed }
 }
 
-/// The public exponent that a program has chosen, 0 for none. Programs of IBM Z, where that is big-endian, store an `unsigned long`
-/// there, the original's own samples too. Such a number of less than 57 bits cannot be mistaken for a big-endian one, which would
-/// be even; the key that is written has it big-endian.
+/// Reads the public exponent that a program has chosen, 0 for none. Programs of IBM Z, where that is big-endian, store an `unsigned long` there, the
+/// original's own samples too. Such a number of less than 57 bits cannot be mistaken for a big-endian one, which would be even; the key that is
+/// written has it big-endian.
 fn chosen(bytes: [u8; MIN_LENGTH]) -> u64 {
     let (written, stored) = (u64::from_be_bytes(bytes), u64::from_ne_bytes(bytes));
     if written & 0xFF == 0 && stored & 1 == 1 { stored } else { written }

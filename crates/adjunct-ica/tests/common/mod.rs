@@ -12,7 +12,7 @@ use std::sync::{Mutex, OnceLock, PoisonError};
 mod runner;
 pub use runner::*;
 
-/// Runs it to success and gives what it printed.
+/// Runs a command that has to succeed, and gives what it printed.
 pub fn run(command: &mut Command) -> String {
     let output = command.output().unwrap_or_else(|e| panic!("{command:?}: {e}"));
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
@@ -20,8 +20,8 @@ pub fn run(command: &mut Command) -> String {
     String::from_utf8_lossy(&output.stdout).into_owned()
 }
 
-/// What commands count that `work` runs by the function it is given, in counters of their own; an error where there is no shared
-/// memory, `None` where nothing was counted.
+/// Counts, in counters of their own, what the commands do that `work` runs by the function it is given; an error where there is no shared memory,
+/// `None` where nothing was counted.
 pub fn counted(name: &str, work: impl FnOnce(&dyn Fn(&mut Command) -> String)) -> Result<Option<Snapshot>, Error> {
     let word = format!("libica-{name}-{}", std::process::id());
     work(&|command| run(command.env("ADJUNCT_STATS", "on").env("ADJUNCT_STATS_KEY", &word)));
@@ -38,7 +38,7 @@ pub fn compiler() -> Command {
     Command::new(std::env::var("CC").unwrap_or_else(|_| "cc".to_owned()))
 }
 
-/// Of how many published vectors one is tried: of all, but of fewer where an emulator runs them.
+/// Step between the published vectors that are tried: 1, or 8 under an emulator.
 pub fn every() -> usize {
     if emulated() { 8 } else { 1 }
 }
@@ -49,7 +49,7 @@ pub fn hex(text: &str) -> Vec<u8> {
     text.as_bytes().chunks(2).map(|pair| digit(pair[0]) << 4 | digit(pair[1])).collect()
 }
 
-/// This crate's folder.
+/// Path of this crate's folder.
 pub fn here() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
 }
@@ -68,7 +68,7 @@ fn remove_old() {
     }
 }
 
-/// This process's folder, with the shared libraries in it.
+/// Path of this process's folder, with the shared libraries in it.
 pub fn libraries() -> &'static Path {
     static FOLDER: OnceLock<PathBuf> = OnceLock::new();
     FOLDER.get_or_init(|| {
@@ -158,7 +158,7 @@ pub fn is_good(name: &str, mask: &str) {
     assert_eq!(run(program.env("ADJUNCT_CPU", mask)), "good\n");
 }
 
-/// The mask that leaves the processor no crypto instructions.
+/// The mask that leaves the processor without crypto instructions.
 pub const PLAIN: &str = if cfg!(target_arch = "x86_64") {
     "-aes,-pclmul,-sha,-avx512"
 } else if cfg!(target_arch = "aarch64") {

@@ -14,7 +14,7 @@ pub struct Message<'a> {
     pub key: &'a [u8],
     pub iv: &'a [u8],
     pub aad: &'a [u8],
-    /// Not looked at where the tag is wrong.
+    /// The plaintext; not looked at where the tag is wrong.
     pub plain: &'a [u8],
     pub sealed: &'a [u8],
     pub tag: &'a [u8],
@@ -75,7 +75,7 @@ impl Message<'_> {
         }
     }
 
-    /// In pieces of whole blocks, first of additional data, then of text.
+    /// Encrypts and decrypts in pieces of whole blocks: first the additional data, then the text.
     fn stream(&self, good: bool, piece: usize, what: &str) {
         let (k, kn) = self.key();
         for encrypt in if good { &[true, false][..] } else { &[false] } {
@@ -150,7 +150,7 @@ impl Message<'_> {
     }
 }
 
-/// CMAC in one call and in parts: makes it where it is good, and verifies it.
+/// Checks CMAC in one call and in parts: makes it where it is good, and verifies it.
 pub fn check_cmac(aes: bool, key: &[u8], message: &[u8], mac: &[u8], good: bool, what: &str) {
     let (k, kn, m, length) = (key.as_ptr(), key.len() as c_uint, message.as_ptr(), message.len() as c_ulong);
     let right = if good { 0 } else { FAULT };

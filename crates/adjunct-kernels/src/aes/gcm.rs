@@ -148,7 +148,7 @@ impl<'t, W: Width> Hasher<'t, W> {
         }
     }
 
-    /// Of a group: what its middle products have too much of is taken away.
+    /// Ends a group: takes the low and the high product out of the sum of the middle products (Karatsuba), and reduces.
     #[inline(always)]
     fn group_done(mut self) -> __m128i {
         self.sum.middle = self.sum.middle.xor3(self.sum.low, self.sum.high);
@@ -392,7 +392,7 @@ const fn every(number: i64) -> [i64; 8] {
     [number, 0, number, 0, number, 0, number, 0]
 }
 
-/// In cache lines of its own.
+/// A value in cache lines of its own.
 #[repr(C, align(64))]
 struct Aligned<T>(T);
 
@@ -413,11 +413,11 @@ fn anew<T>(place: &T) -> &T {
 /// A group has as many blocks as a power of two. So in the bits above those that count within a group its counters are all alike, or
 /// from some block on higher by one. From which, and what the lower bits are, is the same in every group.
 struct Counters<'l, W> {
-    /// For each block of a group the lower bits of its counter, and above them ones where the upper are higher by one.
+    /// For each block of a group: the lower bits of its counter; and above them all ones where the upper bits are higher by one.
     low: &'l Aligned<[W; WIDE]>,
     /// The upper bits of the next group's first counter, byte-reversed.
     upper: W,
-    /// What its blocks begin with that are not higher: those bits and the key.
+    /// Beginning of the blocks of a group where the upper bits of the counter are not higher: those bits and the key.
     base: W,
 }
 
@@ -553,7 +553,7 @@ impl<W: Width, const N: usize> Work<W, N> {
     }
 }
 
-/// Ends the message: its tag.
+/// Ends the message, and gives its tag.
 #[inline(always)]
 pub fn tag<W: Width>(table: &Table, message: &mut Message) -> [u8; 16] {
     let begun = message.begun();

@@ -11,7 +11,7 @@ use std::mem::MaybeUninit;
 /// The most round keys.
 pub const MOST: usize = 15;
 
-/// Where round keys are written.
+/// Memory where round keys are written.
 type Schedule = MaybeUninit<[[u8; 16]; MOST]>;
 
 /// The words of a vector, each the sum of those up to it.

@@ -60,7 +60,7 @@ pub fn rounds<W: Width, const N: usize, const L: usize, const ENCRYPT: bool>(k: 
 
 /// A mode at work: what it keeps from one vector to the next.
 pub trait Mode<W: Width, const N: usize> {
-    /// Works on vectors: those of eight that begin at `FROM`; all of them, if they are eight.
+    /// Works on the vectors of eight that begin at `FROM`: all of them, if they are eight.
     fn pass<const FROM: usize, const L: usize>(&mut self, k: &[W; N], input: [W; L]) -> [W; L];
 }
 
@@ -85,7 +85,7 @@ pub fn drive<W: Width, const N: usize, M: Mode<W, N>>(mode: &mut M, k: &[W; N], 
     }
 }
 
-/// At most four vectors.
+/// Runs at most four vectors of a mode.
 ///
 /// # Safety
 /// `rest` bytes can be read at `input` and written at `output`.

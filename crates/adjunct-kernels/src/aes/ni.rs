@@ -278,7 +278,7 @@ pub fn cfb1(keys: Keys<'_>, encrypting: bool, iv: &mut [u8; 16], bits: usize, mu
     *iv = register.to_be_bytes();
 }
 
-/// ECB over the one block that `io` is.
+/// Runs ECB on the one block of `io`.
 ///
 /// # Panics
 /// If it is shorter.
@@ -315,7 +315,7 @@ pub fn cbc_decrypt_block(keys: Keys<'_>, iv: &mut [u8; 16], io: InOut<'_>) {
     }
 }
 
-/// CFB-128 over the one block that `io` is; `iv` becomes its ciphertext.
+/// Runs CFB-128 on the one block of `io`; `iv` becomes its ciphertext.
 ///
 /// # Panics
 /// If it is shorter.
@@ -332,7 +332,7 @@ pub fn cfb_block(keys: Keys<'_>, encrypting: bool, iv: &mut [u8; 16], io: InOut<
     }
 }
 
-/// CTR over the one block that `io` is.
+/// Runs CTR on the one block of `io`.
 ///
 /// # Panics
 /// If it is shorter.
@@ -345,7 +345,7 @@ pub fn ctr_block(keys: Keys<'_>, counter: &mut [u8; 16], io: InOut<'_>) {
     *counter = u128::from_be_bytes(*counter).wrapping_add(1).to_be_bytes();
 }
 
-/// XTS over the one block that `io` is, the first of its data unit. Both keys are as long.
+/// Runs XTS on the one block of `io`, the first of its data unit. Both keys have one length.
 ///
 /// # Panics
 /// If it is shorter, or the keys are not.
@@ -426,14 +426,14 @@ pub(super) fn part(bytes: &[u8]) -> __m128i {
     unsafe { _mm_set_epi64x((value >> 64) as i64, value as i64) }
 }
 
-/// At most a block, zeros behind it.
+/// Loads at most a block, with zeros behind it.
 #[inline(always)]
 pub(super) fn at_most(bytes: &[u8]) -> __m128i {
     // SAFETY: 16 bytes.
     if bytes.len() == 16 { unsafe { load(bytes.as_ptr()) } } else { part(bytes) }
 }
 
-/// At most a block of text with its key stream; gives what went in and what came out, zeros behind either.
+/// Applies the key stream to at most a block of text; gives what went in and what came out, with zeros behind either.
 #[inline(always)]
 pub(super) fn crypt(stream: __m128i, io: InOut<'_>) -> (__m128i, __m128i) {
     let length = io.len();

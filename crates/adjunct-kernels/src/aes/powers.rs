@@ -19,9 +19,9 @@ const POWERS: usize = 32;
 #[derive(Debug, Clone)]
 pub struct Table {
     powers: MaybeUninit<[[u8; 16]; POWERS]>,
-    /// Of the powers that a group takes the sum of each one's halves, which Karatsuba's product of the middle takes: of two vectors of powers
-    /// side by side, the first one's in the lower halves and the second one's in the upper. A vector that begins at one of the last powers
-    /// reads the first of them too, for blocks that are zero; so these are written, with zeros, before they are there.
+    /// For each power that a group uses the sum of its two halves, for Karatsuba's middle product. Entry i serves two vectors of powers side by side:
+    /// the first one's sums are in the lower halves, the second one's in the upper. A vector that begins at one of the last powers reads the first
+    /// powers too, for blocks that are zero; so these are written, with zeros, before they are there.
     crossed: MaybeUninit<[[u8; 16]; POWERS / 2]>,
     /// How many powers are there, from H^1 up.
     filled: u8,
@@ -56,7 +56,7 @@ impl Drop for Table {
 }
 
 impl Table {
-    /// Where H^`power` stands.
+    /// Place of H^`power` in the table.
     ///
     /// # Panics
     /// Beyond [`POWERS`].
@@ -71,7 +71,7 @@ impl Table {
         self.filled.into()
     }
 
-    /// H^`power` and those after it. `power` is at most [`POWERS`].
+    /// Address of H^`power` and the powers behind it. `power` is at most [`POWERS`].
     #[inline(always)]
     pub(super) fn at_power(&self, power: usize) -> *const u8 {
         debug_assert!(power <= self.filled());

@@ -18,12 +18,12 @@ pub trait Width: Copy {
     fn zero() -> Self;
     /// A block in every lane.
     fn broadcast(block: __m128i) -> Self;
-    /// The blocks that begin at `from`.
+    /// Loads the blocks that begin at `from`.
     ///
     /// # Safety
     /// [`Width::BYTES`] can be read.
     unsafe fn load(from: *const u8) -> Self;
-    /// To memory.
+    /// Writes the blocks to memory.
     ///
     /// # Safety
     /// [`Width::BYTES`] can be written.
@@ -47,13 +47,13 @@ pub trait Width: Copy {
     fn and(self, other: Self) -> Self;
     /// Exclusive or with the bits that the other two both have.
     fn xor_and(self, b: Self, c: Self) -> Self;
-    /// One round of encryption.
+    /// A round of encryption.
     fn enc(self, key: Self) -> Self;
     /// The last round of encryption.
     fn enc_last(self, key: Self) -> Self;
-    /// One round of the equivalent inverse cipher.
+    /// A round of the equivalent inverse cipher.
     fn dec(self, key: Self) -> Self;
-    /// Its last round.
+    /// The last round of the equivalent inverse cipher.
     fn dec_last(self, key: Self) -> Self;
 
     /// The vector that begins one block earlier: the last block of `before`, then this without its last.
@@ -70,7 +70,7 @@ pub trait Width: Copy {
     fn add32(self, other: Self) -> Self;
     /// Sums of halves: 64-bit words.
     fn add64(self, other: Self) -> Self;
-    /// The first of these halves, as many as there is room for, the lowest first.
+    /// Makes a vector of the first `halves`, as many as there is room for, the lowest first.
     fn of(halves: [i64; 8]) -> Self;
     /// Each block moved up by `N` bytes.
     fn up<const N: i32>(self) -> Self;
@@ -80,7 +80,7 @@ pub trait Width: Copy {
     fn up_bits(self, by: Self) -> Self;
     /// Each half shifted down likewise.
     fn down_bits(self, by: Self) -> Self;
-    /// Carry-less products of one half of each block here (bit 0 of `HALVES`: the high one) with one of `other` (bit 4).
+    /// Carry-less products of a half of each block of `self` (bit 0 of `HALVES`: the high one) and a half of the same block of `other` (bit 4).
     fn multiply<const HALVES: i32>(self, other: Self) -> Self;
     /// The exclusive or of all blocks.
     fn folded(self) -> __m128i;
@@ -88,7 +88,7 @@ pub trait Width: Copy {
     fn first(self) -> __m128i;
     /// A first block, zeros behind it.
     fn from_first(block: __m128i) -> Self;
-    /// The last of these blocks, as many as there is room for.
+    /// Makes a vector of the last of these blocks, as many as there is room for.
     fn joined(blocks: [__m128i; 4]) -> Self;
     /// The first `len` bytes, whole blocks, at most a vector; zeros behind them.
     fn keep(self, len: usize) -> Self;

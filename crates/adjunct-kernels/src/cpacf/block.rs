@@ -24,7 +24,7 @@ pub struct KeyBlock {
 pub struct ChainBlock([u8; MAX_BLOCK + MAX_KEY]);
 
 impl ChainBlock {
-    /// Of a chaining value and a key.
+    /// Makes the block of a chaining value and a key.
     pub fn new(chain: &[u8], key: &[u8]) -> ChainBlock {
         let mut block = ChainBlock([0; MAX_BLOCK + MAX_KEY]);
         block.0[..chain.len()].copy_from_slice(chain);
@@ -149,7 +149,7 @@ pub struct DrbgBlock {
 }
 
 impl DrbgBlock {
-    /// Of a generator that has been seeded, with the number its next request has.
+    /// Makes the block of a seeded generator whose next request has the number `request`.
     pub fn new(value: &[u8; 111], constant: &[u8; 111], request: u32) -> DrbgBlock {
         let mut block = DrbgBlock {
             reserved: [0; 4],

@@ -1,5 +1,5 @@
-//! Known answers, before a function is used. Most of the drivers have never met a machine: where a machine does not do what a
-//! driver expects of it, the function is taken away, and software serves.
+//! Known-answer tests, run before a function is used. Most of the drivers have never run on a real machine: where a machine does not do what a driver
+//! expects, the function is taken away, and software serves.
 
 use super::block::DrbgBlock;
 use super::random::DRBG;
@@ -7,7 +7,7 @@ use super::signature::hex;
 use super::{Assist, Cipher, Edwards, Gcm, Hash, Instruction, Machine, Montgomery, Nist};
 use crate::InOut;
 
-/// Something that could not be done has no answer, and so a wrong one.
+/// The answer of a function under test; `None` where it could not be computed, which counts as wrong.
 type Answer = Option<bool>;
 
 impl<M: Machine> Assist<M> {

@@ -20,11 +20,11 @@ pub enum Cipher {
     Aes256,
 }
 
-/// Counters that are made at a time, in bytes.
+/// Bytes of counters that are made at a time.
 const COUNTERS: usize = 512;
 
 impl Cipher {
-    /// Every one.
+    /// All ciphers.
     pub const ALL: [Cipher; 5] = [Cipher::Des, Cipher::TripleDes, Cipher::Aes128, Cipher::Aes192, Cipher::Aes256];
 
     /// AES by the length of its key in bytes.

@@ -15,7 +15,7 @@ pub enum Nist {
 }
 
 impl Nist {
-    /// Every one.
+    /// All curves.
     pub const ALL: [Nist; 3] = [Nist::P256, Nist::P384, Nist::P521];
 
     /// The length of a coordinate and of a scalar in bytes.

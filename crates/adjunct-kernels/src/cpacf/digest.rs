@@ -32,7 +32,7 @@ const GHASH: u8 = 65;
 const MORE_OUTPUT: u64 = 0x100;
 
 impl Hash {
-    /// Every one.
+    /// All hashes.
     pub const ALL: [Hash; 9] = {
         use Hash::*;
         [Sha1, Sha256, Sha512, Sha3_224, Sha3_256, Sha3_384, Sha3_512, Shake128, Shake256]

@@ -203,7 +203,7 @@ impl Gcm {
         self.used += io.len();
     }
 
-    /// The additional data that is left, and the end of it.
+    /// Takes in the additional data that is left, and ends it.
     fn end_aad<M: Machine>(&mut self, assist: &Assist<M>) -> Result<(), Refused> {
         let (rest, used) = (self.begun, self.used);
         self.used = 0;

@@ -76,14 +76,14 @@ impl Registers {
         }
     }
 
-    /// With a source.
+    /// Sets the source.
     #[must_use]
     pub fn source(mut self, data: &[u8]) -> Registers {
         (self.source, self.source_length) = (data.as_ptr(), data.len());
         self
     }
 
-    /// With a source and a destination of its length.
+    /// Sets the source, and a destination of the same length.
     #[must_use]
     pub fn in_out(mut self, io: &crate::InOut<'_>) -> Registers {
         (self.destination, self.source, self.source_length) = (io.output(), io.input(), io.len());
@@ -123,7 +123,7 @@ pub struct Assist<M> {
 }
 
 impl<M: Machine> Assist<M> {
-    /// Asks `machine` what it has.
+    /// Asks `machine` for its facilities and functions.
     pub fn new(machine: M) -> Assist<M> {
         let functions = Functions::of(&machine);
         Assist { machine, functions }

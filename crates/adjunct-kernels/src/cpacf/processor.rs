@@ -7,7 +7,7 @@ use std::arch::asm;
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Processor;
 
-/// As many doublewords as hold the facilities looked at here.
+/// Number of doublewords that hold the facilities looked at here.
 const FACILITIES: usize = 4;
 
 /// The list of installed facilities (STORE FACILITY LIST EXTENDED, which is older than any machine Rust's code runs on).
@@ -25,7 +25,7 @@ fn facilities() -> [u64; FACILITIES] {
     list
 }
 
-/// One execution; the condition code is fetched before anything can change it.
+/// Runs an instruction once; the condition code is fetched before anything can change it.
 macro_rules! execute {
     ($registers:ident, $instruction:literal) => {{
         let condition: u64;

@@ -33,13 +33,13 @@ pub enum Instruction {
 }
 
 impl Instruction {
-    /// Every one.
+    /// All instructions.
     pub const ALL: [Instruction; 12] = {
         use Instruction::*;
         [Km, Kmc, Kmctr, Kmf, Kmo, Kma, Kmac, Kimd, Klmd, Pcc, Prno, Kdsa]
     };
 
-    /// The facility that brings it: the message-security assist (17) or its extension 4 (77), 5 (57), 8 (146) or 9 (155).
+    /// The facility with the instruction: the message-security assist (17) or its extension 4 (77), 5 (57), 8 (146) or 9 (155).
     pub const fn facility(self) -> usize {
         use Instruction::*;
         match self {
@@ -60,7 +60,7 @@ pub struct Query([u8; 16]);
 const _: () = assert!(size_of::<Query>() == 16);
 
 impl Query {
-    /// Of functions with these codes.
+    /// The answer that has exactly the functions with these codes.
     pub const fn of(codes: &[u8]) -> Query {
         let (mut query, mut i) = (Query([0; 16]), 0);
         while i < codes.len() {

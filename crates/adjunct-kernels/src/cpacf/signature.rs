@@ -174,7 +174,7 @@ impl<M: Machine> Assist<M> {
         Ok(())
     }
 
-    /// Whether `signature` is one of `message` by an EdDSA public key, all as RFC 8032 writes them.
+    /// Whether `signature` is `public`'s of `message` by EdDSA, all encoded as in RFC 8032.
     ///
     /// # Errors
     /// [`Refused::Absent`]: nothing was done.

@@ -45,7 +45,7 @@ impl<M: Machine> Assist<M> {
         Ok(())
     }
 
-    /// The parameter that a data unit begins with (PCC): its tweak, encrypted with the key of the tweak.
+    /// Computes the parameter that a data unit begins with (PCC): its tweak, encrypted with the key of the tweak.
     ///
     /// # Errors
     /// [`Refused::Absent`]: nothing was done.

@@ -37,7 +37,7 @@ pub(super) struct Inputs<'a> {
 }
 
 impl Inputs<'_> {
-    /// Everything one lane down.
+    /// The inputs of all lanes, moved one lane down.
     fn rotated(&self) -> Self {
         let mut next = self.clone();
         next.seeds.rotate_left(1);

@@ -53,7 +53,7 @@ const fn lanes_of<const N: usize>(n: usize) -> __mmask8 {
     if N == 1 { 0xFF } else { 1 << n }
 }
 
-/// The numbers that `index` names in one coordinate's rows of the lanes' places, `default` in the lanes not in `mask`.
+/// Picks in each lane the number that `index` names in one coordinate's rows of the lanes' places; `default` in the lanes not in `mask`.
 #[inline]
 #[target_feature(enable = "avx512f,avx512ifma")]
 fn pick<const N: usize>(rows: [&Row; N], mask: __mmask8, index: Vector, default: u64) -> Factor {
@@ -246,8 +246,8 @@ pub(super) fn multiply_base(scalar: &[Vector; 4]) -> Point {
     point
 }
 
-/// As [`multiply_base`] for one `scalar`, the same in all lanes, which share the work and all end with the product: a lane sums the
-/// digits of every eighth place, and three additions sum the lanes.
+/// Multiplies the base by one `scalar`, which all lanes have; the lanes share the work and all end with the product: a lane sums the digits of every
+/// eighth place, and three additions sum the lanes.
 #[inline(never)]
 #[target_feature(enable = "avx512f,avx512ifma")]
 pub(super) fn multiply_base_shared(scalar: &[Vector; 4]) -> Point {

@@ -2,22 +2,22 @@
 
 use crate::lanes::Vector;
 
-/// In the ladder, after the step of the bit given as place.
+/// Site in the ladder, after the step of the bit that `place` names.
 pub const LADDER: u32 = 1;
-/// In a fixed-base multiplication, after the addition of the digit given as place.
+/// Site in a fixed-base multiplication, after the addition of the digit that `place` names.
 pub const COMB: u32 = 2;
-/// In a hash, after the block given as place.
+/// Site in a hash, after the block that `place` names.
 pub const HASH: u32 = 3;
-/// In the arithmetic modulo the group's order.
+/// Site in the arithmetic modulo the group's order.
 pub const SCALAR: u32 = 4;
 
 /// What to flip: where, at which place, for how many visits to pass by first, in which lane, which bits.
 #[cfg(any(test, feature = "fault"))]
 #[derive(Clone, Copy, Debug)]
 pub struct Fault {
-    /// One of the constants above.
+    /// Site of the fault, one of this module's constants.
     pub site: u32,
-    /// Which of the site's steps.
+    /// The step at the site.
     pub place: usize,
     /// How often the step passes unharmed before.
     pub after: u32,

@@ -103,7 +103,7 @@ impl Sum {
         self
     }
 
-    /// As [`Sum::minus`] in the lanes of `negative`, as [`Sum::plus`] in the others.
+    /// The difference ([`Sum::minus`]) in the lanes of `negative`, the sum ([`Sum::plus`]) in the others.
     #[inline]
     #[target_feature(enable = "avx512f,avx512ifma")]
     pub fn plus_or_minus(self, other: &Sum, negative: __mmask8) -> Self {
@@ -155,7 +155,7 @@ impl Factor {
         Factor(crate::lanes::select(choose, &a.0, &b.0))
     }
 
-    /// The one representative below the prime.
+    /// Reduces to the representative below the prime.
     #[inline]
     #[target_feature(enable = "avx512f,avx512ifma")]
     fn canonical(self) -> Number<LIMBS> {
@@ -175,7 +175,7 @@ impl Factor {
         [a, b, c, d, _mm512_and_si512(e, same(TOP_MASK))]
     }
 
-    /// The one representative below the prime, as four 64-bit words.
+    /// Reduces to the representative below the prime, as four 64-bit words.
     #[inline]
     #[target_feature(enable = "avx512f,avx512ifma")]
     pub fn to_words(self) -> [Vector; 4] {

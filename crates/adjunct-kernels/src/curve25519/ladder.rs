@@ -36,7 +36,7 @@ struct Points {
     minus: [Factor; 2],
 }
 
-/// One bit: (P, Q) becomes (2P, P + Q), or (2Q, P + Q) where `other` has the lane's bit. `x` is that of P - Q.
+/// A ladder step for one bit: (P, Q) becomes (2P, P + Q), or (2Q, P + Q) where `other` has the lane's bit. `x` is that of P - Q.
 #[inline]
 #[target_feature(enable = "avx512f,avx512ifma")]
 fn step(points: &mut Points, other: __mmask8, x: &Factor) {

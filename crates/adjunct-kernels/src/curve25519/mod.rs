@@ -41,7 +41,7 @@ pub const IFMA_ED25519_PUBLIC: u64 = ed25519::PUBLIC;
 /// 512-bit IFMA instructions of one call of [`ed25519_sign`]; its hashes have none.
 pub const IFMA_SIGN: u64 = ed25519::SIGN;
 
-/// One shared secret to compute.
+/// A shared secret to compute.
 pub struct X25519Job<'a> {
     /// The private key; clamped here (RFC 7748, section 5).
     pub private: &'a [u8; KEY],
@@ -51,7 +51,7 @@ pub struct X25519Job<'a> {
     pub secret: &'a mut [u8; KEY],
 }
 
-/// One public key to compute.
+/// A public key to compute.
 pub struct PublicJob<'a> {
     /// The private key: of X25519, clamped here, or an Ed25519 seed.
     pub private: &'a [u8; KEY],
@@ -59,7 +59,7 @@ pub struct PublicJob<'a> {
     pub public: &'a mut [u8; KEY],
 }
 
-/// One message to sign.
+/// A message to sign.
 pub struct SignJob<'a> {
     /// The private key.
     pub seed: &'a [u8; KEY],

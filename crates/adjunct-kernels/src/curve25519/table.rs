@@ -37,7 +37,7 @@ const CURVE_D: Element = element([0x75eb4dca135978a3, 0x00700a4d4141d8ab, 0x8cc7
 const BASE_X: Element = element([0xc9562d608f25d51a, 0x692cc7609525a7b2, 0xc0a4e231fdd6dc5c, 0x216936d3cd6e53fe]);
 const BASE_Y: Element = element([0x6666666666666658, 0x6666666666666666, 0x6666666666666666, 0x6666666666666666]);
 
-/// From four little-endian words.
+/// Makes an element from four little-endian words.
 const fn element(w: [u64; 4]) -> Element {
     [
         w[0] & LIMB_51,
@@ -48,7 +48,7 @@ const fn element(w: [u64; 4]) -> Element {
     ]
 }
 
-/// The one representative below the prime, in limbs of 52 bits.
+/// Limbs of 52 bits of the representative below the prime.
 const fn limbs(a: Element) -> [u64; LIMBS] {
     // Carried twice, the number is below 2^255 + 19; adding 19 tells whether it reaches the prime.
     let a = carry(wide(carry(wide(a))));

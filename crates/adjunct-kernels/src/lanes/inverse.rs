@@ -33,13 +33,12 @@ pub const fn ifma<const N: usize>(bits: usize) -> u64 {
     rounds(bits) as u64 * (20 * N as u64 + 6)
 }
 
-/// The factor that makes of [`invert`]'s result for x the number 1 / x.
+/// The factor that turns [`invert`]'s result for x into 1 / x.
 pub const fn correction<const N: usize>(m: &[u64; N], bits: usize) -> [u64; N] {
     power_of_two(rounds(bits) * (LIMB as usize - STEPS), m)
 }
 
-/// The factor that makes of [`invert`]'s result for x * R the number R^3 / (x * R), so that a product by Montgomery's
-/// method gives R / x.
+/// The factor that turns [`invert`]'s result for x * R into R^3 / (x * R), so that a product by Montgomery's method gives R / x.
 pub const fn factor<const N: usize>(m: &[u64; N], bits: usize) -> [u64; N] {
     power_of_two(rounds(bits) * (LIMB as usize - STEPS) + 3 * LIMB as usize * N, m)
 }
@@ -179,8 +178,8 @@ fn follow<const N: usize>(row: &Row, d: &Number<N>, e: &Number<N>, m: &Number<N>
     out
 }
 
-/// As [`invert`] of what is the same in all lanes: for one number, general registers take less than a third of the time of vectors. Of
-/// several numbers, each with a modulus of its own, as the steps of one wait for each other.
+/// Inverts numbers that are the same in all lanes, each with a modulus of its own, in general registers: for one number that takes less than a third
+/// of the time of vectors. Several numbers are interleaved, because each step of one waits for the step before.
 #[inline(never)]
 #[target_feature(enable = "avx512f,avx512ifma")]
 pub fn invert_same<const K: usize, const N: usize>(
@@ -250,7 +249,7 @@ impl<const N: usize> One<'_, N> {
     }
 }
 
-/// As [`steps`], of each number; the matrices by their rows.
+/// The division steps of [`steps`] for each number; the matrices by their rows.
 #[inline]
 fn steps_of_each<const K: usize, const N: usize>(all: &mut [One<'_, N>; K]) -> [[[i64; 2]; 2]; K] {
     let mut zeta = all.each_ref().map(|one| one.zeta);
@@ -259,7 +258,7 @@ fn steps_of_each<const K: usize, const N: usize>(all: &mut [One<'_, N>; K]) -> [
     rows
 }
 
-/// As [`steps`], of the lowest limbs of f and g of several numbers; the matrices by their rows.
+/// The division steps of [`steps`] on the lowest limbs of f and g of several numbers; the matrices by their rows.
 #[inline]
 fn steps_of_words<const K: usize>(zeta: &mut [i64; K], words: [[i64; 2]; K]) -> [[[i64; 2]; 2]; K] {
     const { assert!(2 * PACKED + LAST == STEPS as u32) };
@@ -271,7 +270,7 @@ fn steps_of_words<const K: usize>(zeta: &mut [i64; K], words: [[i64; 2]; K]) -> 
     std::array::from_fn(|k| times(&three[k], &times(&two[k], &one[k])))
 }
 
-/// Steps that one word has room for, and those of a round that are left after twice as many.
+/// Division steps that one word has room for, and ([`LAST`]) those of a round that are left after twice as many.
 const PACKED: u32 = 20;
 const LAST: u32 = 10;
 
@@ -290,7 +289,7 @@ fn times(a: &[[i64; 2]; 2], b: &[[i64; 2]; 2]) -> [[i64; 2]; 2] {
     a.map(|[u, v]| [u * b[0][0] + v * b[1][0], u * b[0][1] + v * b[1][1]])
 }
 
-/// At most 20 steps, on words that hold a number's lowest bits together with its row of the matrix: f - u * 2^21 - v * 2^42, both rows
+/// Does up to 20 division steps on words that hold a number's lowest bits together with its row of the matrix: f - u * 2^21 - v * 2^42, both rows
 /// halved where g is, so that a step is one addition and one shift for all three (as Harrison does it in s2n-bignum).
 ///
 /// It begins with f - 2^(21 + COUNT) and g - 2^(42 + COUNT), f and g below 2^20, and is exact: with rows in units of their first, |u| + |v| <= 1
@@ -321,7 +320,7 @@ fn packed_steps<const COUNT: u32, const K: usize>(zeta: &mut [i64; K], words: &[
     })
 }
 
-/// As [`shrink`], of one number, whose highest limb has the sign.
+/// Applies a matrix's row to f and g as [`shrink`] does, of one number, whose highest limb has the sign.
 #[inline]
 fn shrink_one<const N: usize>([u, v]: [i64; 2], f: &[i64; N], g: &[i64; N]) -> [i64; N] {
     let (mut out, mut over) = ([0; N], 0i128);
@@ -338,7 +337,7 @@ fn shrink_one<const N: usize>([u, v]: [i64; 2], f: &[i64; N], g: &[i64; N]) -> [
     out
 }
 
-/// As [`follow`], of one number.
+/// Applies a matrix's row to d and e modulo m as [`follow`] does, of one number.
 #[inline]
 fn follow_one<const N: usize>([u, v]: [i64; 2], d: &[i64; N], e: &[i64; N], m: &[u64; N], k0: u64) -> [i64; N] {
     let column = |i: usize| i128::from(u) * i128::from(d[i]) + i128::from(v) * i128::from(e[i]);

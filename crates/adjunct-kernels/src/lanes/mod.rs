@@ -22,7 +22,7 @@ pub const LIMB: u32 = 52;
 /// The largest limb.
 pub const MASK: u64 = (1 << LIMB) - 1;
 
-/// One limb of eight numbers.
+/// A limb of each of eight numbers.
 pub type Vector = __m512i;
 /// Eight numbers of N limbs, the lowest limb first.
 pub type Number<const N: usize> = [Vector; N];
@@ -91,7 +91,7 @@ pub fn carry<const N: usize>(a: &mut Number<N>) {
     a[N - 1] = _mm512_add_epi64(a[N - 1], over);
 }
 
-/// As [`carry`], for limbs that are signed (after a subtraction).
+/// Carries limbs that are signed (after a subtraction), as [`carry`] does those that are not.
 #[inline]
 #[target_feature(enable = "avx512f,avx512ifma")]
 pub fn carry_signed<const N: usize>(a: &mut Number<N>) {

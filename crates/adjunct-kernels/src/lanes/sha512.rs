@@ -53,7 +53,7 @@ fn small_sigma<const A: i32, const B: i32, const C: u32>(x: Vector) -> Vector {
     _mm512_ternarylogic_epi64::<XOR>(_mm512_ror_epi64::<A>(x), _mm512_ror_epi64::<B>(x), _mm512_srli_epi64::<C>(x))
 }
 
-/// One block of each lane; the lanes not in `active` keep their state.
+/// Compresses a block of each lane; the lanes not in `active` keep their state.
 #[inline(never)]
 #[target_feature(enable = "avx512f,avx512ifma")]
 pub(crate) fn compress(state: &mut [Vector; 8], w: &mut [Vector; 16], active: __mmask8) {

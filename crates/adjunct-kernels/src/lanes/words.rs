@@ -41,7 +41,7 @@ pub(crate) fn columns(rows: &[[u64; 8]; LANES]) -> [Vector; 8] {
     transpose(rows.each_ref().map(|row| unsafe { _mm512_loadu_si512(row.as_ptr().cast()) }))
 }
 
-/// As [`columns`], of rows of little-endian bytes, which are this architecture's words.
+/// Byte rows as [`columns`] of words: the bytes are little-endian, as this architecture's words are.
 #[inline]
 #[target_feature(enable = "avx512f,avx512ifma")]
 pub(crate) fn byte_columns(rows: &[[u8; 64]; LANES]) -> [Vector; 8] {

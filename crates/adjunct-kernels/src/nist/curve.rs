@@ -14,7 +14,7 @@ pub trait Curve<const N: usize>: sealed::Sealed {
     const WINDOW: usize;
     /// The order n of the group.
     const ORDER: [u64; N];
-    /// Where the curve is not of the form that is computed on.
+    /// The isomorphism to the form that is computed on; `None` where the curve has that form.
     const TWIST: Option<Twist<N>> = None;
     /// The b of the equation.
     const B: [u64; N];
@@ -23,7 +23,7 @@ pub trait Curve<const N: usize>: sealed::Sealed {
     /// The comb's table, made by the test `tables_are_multiples_of_the_generator`: see comb.rs.
     #[doc(hidden)]
     const TABLE: &'static [u8];
-    /// The table of one multiple whose work the lanes share, made by the same test: see shared.rs.
+    /// The table for a multiple whose work the lanes share, made by the same test: see shared.rs.
     #[doc(hidden)]
     const SHARED_TABLE: &'static [u8];
 

@@ -166,15 +166,14 @@ pub fn square<C: Curve<N>, const N: usize>(a: &Number<N>) -> Number<N> {
     square_inlined::<1, C, N>(a)
 }
 
-/// As [`multiply`], where most of the time is spent. `CALL` is another number at each call: the compiler inlines what has one
-/// caller.
+/// The product of [`multiply`], inlined where most of the time is spent. `CALL` differs at each call: the compiler inlines what has one caller.
 #[inline]
 #[target_feature(enable = "avx512f,avx512ifma")]
 pub fn multiply_inlined<const CALL: u32, C: Curve<N>, const N: usize>(a: &Number<N>, b: &Number<N>) -> Number<N> {
     reduce::<CALL, C, N>(columns::<CALL, N>(a, b))
 }
 
-/// As [`square`]; for `CALL` see [`multiply_inlined`].
+/// The square of [`square`], inlined; `CALL` differs at each call, as in [`multiply_inlined`].
 #[inline]
 #[target_feature(enable = "avx512f,avx512ifma")]
 pub fn square_inlined<const CALL: u32, C: Curve<N>, const N: usize>(a: &Number<N>) -> Number<N> {
@@ -249,7 +248,7 @@ pub fn shrink<C: Curve<N>, const N: usize>(mut a: Number<N>) -> Number<N> {
 #[inline]
 #[target_feature(enable = "avx512f,avx512ifma")]
 fn shrink_by_any<C: Curve<N>, const N: usize>(mut a: Number<N>) -> Number<N> {
-    /// Above -q.
+    /// Exponent of the power that the quotient is subtracted from, so that the factor is positive.
     const ABOVE: u32 = 8;
     let fraction = const { if C::BITS % 52 < 16 { C::BITS % 52 } else { 16 } };
     const { assert!(C::BITS % 52 >= 8 || !C::TERMS.is_empty()) };

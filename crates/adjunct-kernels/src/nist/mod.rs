@@ -1,5 +1,5 @@
-//! P-256, P-384 and P-521 in eight lanes: ECDSA signatures, ECDH, public keys. And, for P-192 and three of Brainpool's, signatures and public
-//! keys that come alone.
+//! P-256, P-384 and P-521 in eight lanes: ECDSA signatures, ECDH, public keys. For P-192 and three of Brainpool's curves: single signatures and
+//! public keys, whose work the lanes share.
 //!
 //! One code for all curves over the data of [`Curve`]; each file opens with its method and its count of IFMA instructions.
 //! ECDSA is FIPS 186-5, 6.4.1, with the nonce from outside; ECDH is SP 800-56A rev. 3, 5.7.1.2, with full validation of the
@@ -96,7 +96,7 @@ const fn generate_ifma<C: Curve<N>, const N: usize>() -> u64 {
 const STACK: usize = 1024;
 const SHARED_STACK: usize = 640;
 
-/// Eight numbers, one of each job; zeros in the lanes of no job.
+/// Loads eight numbers, one of each job; zeros in the lanes of no job.
 #[inline]
 #[target_feature(enable = "avx512f,avx512ifma")]
 fn load<'a, const N: usize>(numbers: impl Iterator<Item = &'a [u8]>) -> Number<N> {
@@ -154,7 +154,7 @@ fn sign_jobs<C: Curve<N>, const N: usize>(jobs: &mut [SignJob]) -> u8 {
     good
 }
 
-/// Signs one digest, whose work the lanes share. False, and zeros, as for the bits of jobs.
+/// Signs a digest in lanes that share the work. False, and zeros as output, where a job's bit would be 0.
 #[target_feature(enable = "avx512f,avx512ifma")]
 pub fn sign_shared<C: Curve<N>, const N: usize>(job: &mut SignJob) -> bool {
     let good = sign_lane::<C, N>(job);

@@ -46,7 +46,7 @@ pub struct NonceJob<'a> {
     pub digest: &'a [u8],
     /// What is added: [`MAX_ADDED`] random bytes at most, as many for each job.
     pub added: &'a [u8],
-    /// Takes the nonce: its caller sees whether it is of [1, n - 1].
+    /// Buffer for the nonce: its caller checks whether it is in [1, n - 1].
     pub nonce: &'a mut [u8],
 }
 
@@ -137,7 +137,7 @@ fn message<C: Nonced<N>, const N: usize>(jobs: &[NonceJob], present: u8, v: &Wor
     blocks
 }
 
-/// That of one job, padded, as words.
+/// The message of one job of HMAC-DRBG, padded, as words.
 // Not inlined, where these loops would be turned into gathers.
 #[inline(never)]
 fn message_words(job: &NonceJob, v: &[u64], byte: u8) -> [[u64; 8]; 4] {

@@ -26,7 +26,7 @@ pub struct Point<const N: usize> {
     pub z: Number<N>,
 }
 
-/// As [`Point`], with Z = 1.
+/// Points of eight lanes with Z = 1; coordinates as in [`Point`].
 #[derive(Clone, Copy)]
 pub struct Affine<const N: usize> {
     pub x: Number<N>,
@@ -44,9 +44,9 @@ pub struct Sum<const N: usize> {
 pub struct Digit {
     /// The absolute value.
     pub size: Vector,
-    /// The lanes where it is below 0.
+    /// The lanes where the digit is below 0.
     pub negative: __mmask8,
-    /// The lanes where it is 0.
+    /// The lanes where the digit is 0.
     pub none: __mmask8,
 }
 
@@ -109,8 +109,7 @@ pub fn double<C: Curve<N>, const N: usize>(a: &mut Point<N>) {
     a.y = shrink::<C, N>(subtract(&step, &shift::<3, N>(&s::<9, C, N>(&gamma))));
 }
 
-/// One number for each of W additions that do not depend on each other: the CPU works on one while another's last product
-/// is not there yet.
+/// Applies an expression to each of W additions that do not depend on each other: the CPU works on one while another's last product is not there yet.
 macro_rules! each {
     ($k:ident: $number:expr) => {{
         let mut out = [[zero(); N]; W];

@@ -81,7 +81,7 @@ pub fn invert_both<C: Curve<N>, const N: usize>(z: &Number<N>, k: &Number<N>) ->
     [field::from_inverse::<C, N>(&z), order::from_inverse::<C, N>(&k)]
 }
 
-/// The scalar where it is below 2^(BITS-1), or n less it, which is then; and whether it is the second, in all lanes.
+/// The scalar where it is below 2^(BITS-1), else n minus the scalar, which then is; and whether it is the latter, in all lanes.
 fn halved<C: Curve<N>, const N: usize>(scalar: &[u64; N]) -> ([u64; N], __mmask8) {
     let top = scalar[N - 1] >> ((C::BITS - 1) % LIMB as usize) & 1;
     // The compiler shall not make a branch of it.
@@ -111,8 +111,8 @@ fn lanes_digits<const N: usize>(scalar: &[u64; N], place: usize) -> Digit {
     digits
 }
 
-/// The multiple that each lane's digit names, by its absolute value, of `place` in the first lane and the next in the next; any for
-/// a digit 0.
+/// The multiple for each lane's digit, by its absolute value: in the first lane a multiple of `place`, in each further lane of the next place; any
+/// point for a digit 0.
 #[inline]
 #[target_feature(enable = "avx512f,avx512ifma")]
 fn entries<C: Curve<N>, const N: usize>(place: usize, digit: &Digit) -> Affine<N> {
@@ -135,7 +135,7 @@ fn entries<C: Curve<N>, const N: usize>(place: usize, digit: &Digit) -> Affine<N
     Affine { x, y }
 }
 
-/// A sum of one addend.
+/// Begins a sum with an addend.
 #[inline]
 #[target_feature(enable = "avx512f,avx512ifma")]
 fn first<C: Curve<N>, const N: usize>(entry: &Affine<N>, digit: &Digit) -> Sum<N> {

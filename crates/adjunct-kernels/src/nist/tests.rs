@@ -315,7 +315,7 @@ fn any_value_is_shrunk() {
     }
 }
 
-/// All that an operation alone writes to the stack is overwritten.
+/// A wipe reaches all that an operation alone writes to the stack.
 #[target_feature(enable = "avx512f,avx512ifma")]
 fn stack_of_one_is_reached<C: Curve<N>, const N: usize>() {
     let mut number = vec![0x5A; C::BYTES];
@@ -329,7 +329,7 @@ fn stack_of_one_is_reached<C: Curve<N>, const N: usize>() {
     assert!(shared.iter().all(|depth| *depth <= 8 * SHARED_STACK * N), "{shared:?} bytes");
 }
 
-/// All that an operation writes to the stack is overwritten.
+/// A wipe reaches all that an operation writes to the stack.
 #[target_feature(enable = "avx512f,avx512ifma")]
 fn stack_is_reached<C: Curve<N>, const N: usize>() {
     let mut number = vec![0x5A; C::BYTES];

@@ -33,7 +33,7 @@ fn limbs(h: [u64; 3]) -> [u64; 5] {
 }
 
 impl Powers {
-    /// Overwrites them.
+    /// Overwrites the powers.
     pub fn wipe(&mut self) {
         self.r4.zeroize();
         self.r8.zeroize();

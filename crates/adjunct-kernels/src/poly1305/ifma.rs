@@ -27,7 +27,7 @@ pub struct Powers {
 }
 
 impl Powers {
-    /// Overwrites them.
+    /// Overwrites the powers.
     pub fn wipe(&mut self) {
         self.r8.zeroize();
         self.r16.zeroize();

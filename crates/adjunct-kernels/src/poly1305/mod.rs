@@ -4,9 +4,8 @@
 //! a whole number, with which what is above 2^130 folds back (Bernstein, "The Poly1305-AES message-authentication code",
 //! FSE 2005). 5 multiplications a block, one block after the other.
 //!
-//! In lanes: Horner's rule in steps of as many blocks as there are lanes, with a power of r, the lanes brought together at
-//! the end by descending powers (Goll and Gueron, "Vectorization of Poly1305 message authentication code", ITNG 2015).
-//! `ifma` and `avx2` tell theirs.
+//! In lanes: Horner's rule in steps of as many blocks as there are lanes, with a power of r, the lanes brought together at the end by descending
+//! powers (Goll and Gueron, "Vectorization of Poly1305 message authentication code", ITNG 2015). `ifma` and `avx2` describe the limbs of each.
 //!
 //! The key is secret: nothing branches or indexes by it or by the data, only by lengths.
 
@@ -34,7 +33,7 @@ enum Powers {
 }
 
 impl Powers {
-    /// Overwrites them.
+    /// Overwrites the powers.
     fn wipe(&mut self) {
         match self {
             Powers::Ifma(powers) => powers.wipe(),
@@ -51,7 +50,7 @@ pub struct Poly1305 {
     s: [u64; 2],
     h: [u64; 3],
     buffer: [u8; BLOCK],
-    /// Bytes of it that are there.
+    /// Bytes of the begun block that are there.
     used: u8,
     /// Whether the powers are those of this r.
     ready: bool,
@@ -107,7 +106,7 @@ fn plus(h: [u64; 3], block: &[u8; BLOCK], bit: u64) -> [u64; 3] {
 }
 
 impl Poly1305 {
-    /// Nothing yet under `key`: r, and what is added at the end.
+    /// Begins a message under `key`, which is r and the number that is added at the end.
     pub fn new(key: &[u8; KEY]) -> Poly1305 {
         let mut poly = Poly1305 {
             r: [0; 2],
@@ -222,7 +221,7 @@ impl Poly1305 {
         }
     }
 
-    /// Ends the message: its tag. What follows needs a [`Poly1305::restart`].
+    /// Ends the message, and gives its tag. Call [`Poly1305::restart`] before the next message.
     #[inline]
     pub fn finish(&mut self) -> [u8; BLOCK] {
         if self.used > 0 {

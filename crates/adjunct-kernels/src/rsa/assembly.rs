@@ -8,7 +8,7 @@
 use crate::lanes::Vector;
 use std::arch::naked_asm;
 
-/// What columns that nothing was added to yet are read from.
+/// Zeros to read from in place of columns that nothing was added to yet.
 #[repr(align(64))]
 pub struct Zeros(#[allow(dead_code)] [u64; 80]);
 pub static ZEROS: Zeros = Zeros([0; 80]);
@@ -169,6 +169,10 @@ macro_rules! carry_out {
 }
 
 /// [`super::stream::product`]; `from` is `to` or, with a `step` of 0, zeros.
+///
+/// # Safety
+/// `a` has 10 limbs and `b` 10 * `count`; `to` has 10 * `count` + 10 columns that nobody else uses, and `from` leads to what is read in place of
+/// them; all aligned as vectors are. The CPU has AVX-512F and IFMA.
 #[unsafe(naked)]
 pub unsafe extern "sysv64" fn product(
     to: *mut Vector,
@@ -196,6 +200,10 @@ pub unsafe extern "sysv64" fn product(
 }
 
 /// [`super::stream::square`]; `from` and `step` as in [`product`], `second` the second ten columns.
+///
+/// # Safety
+/// `b` has 10 * `count` limbs; `to` has 10 * `count` + 10 columns that nobody else uses, `from` leads to what is read in place of them, and `second`
+/// to ten columns; all aligned as vectors are. The CPU has AVX-512F and IFMA.
 #[unsafe(naked)]
 pub unsafe extern "sysv64" fn square(
     to: *mut Vector,
@@ -261,6 +269,10 @@ pub unsafe extern "sysv64" fn square(
 }
 
 /// [`super::stream::reduce`]; `from` is `to`.
+///
+/// # Safety
+/// `b` has 10 * `count` + 10 limbs, and `to` 10 * `count` + 21 columns that nobody else uses; all aligned as vectors are. The CPU has AVX-512F and
+/// IFMA.
 #[unsafe(naked)]
 pub unsafe extern "sysv64" fn reduce(to: *mut Vector, b: *const Vector, from: *const Vector, count: usize) {
     naked_asm!(concat!(
@@ -281,6 +293,10 @@ pub unsafe extern "sysv64" fn reduce(to: *mut Vector, b: *const Vector, from: *c
 }
 
 /// [`super::stream::reduce_last`]; `to` is the result.
+///
+/// # Safety
+/// `b`, `m` and `to` have 10 * `count` + 10 limbs, of which nobody else uses those at `to`, `from` has 10 * `count` + 21 columns, and `k0` is a
+/// vector; all aligned as vectors are. The CPU has AVX-512F and IFMA.
 #[unsafe(naked)]
 pub unsafe extern "sysv64" fn reduce_last(
     to: *mut Vector,
@@ -396,7 +412,7 @@ macro_rules! pick {
 /// What each lane picks from a table.
 #[repr(C, align(64))]
 pub struct Digits {
-    /// Which of eight entries; 8 more in odd lanes, whose entries are in the second vector of two.
+    /// Index of an entry among eight; 8 more in odd lanes, whose entries are in the second vector of two.
     pub index: Vector,
     /// The lanes that pick from the second eight of sixteen.
     pub eights: u8,

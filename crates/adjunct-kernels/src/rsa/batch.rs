@@ -38,7 +38,7 @@ fn load<'a, const N: usize>(out: &mut Number<N>, jobs: usize, number: impl Fn(us
     }
 }
 
-/// As [`load`], of a modulus.
+/// Loads the moduli of a batch with their constants into lanes; idle lanes repeat the first.
 #[target_feature(enable = "avx512f,avx512ifma")]
 fn load_modulus<'a, const N: usize>(
     out: &mut Modulus<N>,
@@ -147,8 +147,8 @@ pub fn public<const M: usize>(jobs: &mut [PublicJob<'_, M>], scratch: &mut Maybe
     store(&public.power[0], jobs.iter_mut().map(|job| (job.input, &mut *job.output)), right)
 }
 
-/// Writes the results that are `right`, zeros for the others; which jobs that is. A job whose buffers are not as long as the
-/// modulus is none of them.
+/// Writes the results that are `right`, and zeros for the others; gives the bits of the jobs with a result. A job whose buffers are not as long as
+/// the modulus has none.
 #[target_feature(enable = "avx512f,avx512ifma")]
 fn store<'a, const M: usize>(
     number: &Number<M>,

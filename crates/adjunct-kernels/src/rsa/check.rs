@@ -1,4 +1,4 @@
-//! One RSA result checked with the public exponent, for those that have one operation and no batch.
+//! Check of one RSA result with the public exponent, for an operation that runs alone.
 //!
 //! Nothing is brought into Montgomery's form. Products of `output` alone leave output^e / R^(e-1); products of 1 alone leave 1 / R^(e-2),
 //! which is made once for a key. So output^e = input where output^e / R^(e-1) and input * 1 / R^(e-2) / R are equal modulo n.
@@ -18,7 +18,8 @@ pub struct CheckKey<const D: usize, const V: usize> {
 crate::opaque_debug!(CheckKey<const D, const V>);
 
 impl<const D: usize, const V: usize> CheckKey<D, V> {
-    /// From big-endian numbers; `None` unless `n` is odd and as long as this size says, and `e` is odd, at least 3 and at most 64 bits long.
+    /// Makes a key of big-endian numbers; `None` unless `n` is odd and as long as this size says, and `e` is odd, at least 3 and at most 64 bits
+    /// long.
     #[target_feature(enable = "avx512f,avx512ifma")]
     pub fn new(n: &[u8], e: &[u8]) -> Option<CheckKey<D, V>> {
         let e = e.iter().try_fold(0u64, |sum, &b| Some(sum.checked_mul(256)? | u64::from(b)))?;

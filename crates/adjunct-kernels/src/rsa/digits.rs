@@ -1,4 +1,4 @@
-//! Numbers whose digits lie side by side in vectors: arithmetic for those that have one operation and no batch.
+//! Numbers whose digits lie side by side in vectors: arithmetic for an operation that runs alone.
 //!
 //! Numbers are D digits of 52 bits, eight of them in a vector. A product is Montgomery's, almost reduced (Gueron, "Efficient software
 //! implementations of modular exponentiation", 2012): a * b / R modulo m, where R = 2^(52 D).
@@ -35,7 +35,7 @@ impl<const V: usize> Digits<V> {
         one
     };
 
-    /// Of limbs of the same size.
+    /// Converts limbs of 52 bits, as many as there are digits.
     #[inline]
     pub(super) fn of_limbs(limbs: &[u64]) -> Digits<V> {
         let mut out = Digits::ZERO;
@@ -43,7 +43,7 @@ impl<const V: usize> Digits<V> {
         out
     }
 
-    /// Of a big-endian number of D digits.
+    /// Converts a big-endian number of D digits.
     pub(super) fn of_bytes<const D: usize>(bytes: &[u8]) -> Digits<V> {
         let mut limbs = limbs_from_be::<D>(bytes);
         let out = Digits::of_limbs(&limbs);
@@ -61,7 +61,7 @@ impl<const V: usize> Digits<V> {
         self.0.as_flattened()[at]
     }
 
-    /// Whether it is below another, in the same time whatever they are.
+    /// Whether the number is below another, in constant time.
     pub(super) fn is_below(&self, other: &Digits<V>) -> bool {
         self.minus(other).1 != 0
     }
@@ -160,14 +160,14 @@ pub(super) struct Modulus<const V: usize> {
 }
 
 impl<const V: usize> Modulus<V> {
-    /// Of an odd number.
+    /// Makes the constants of an odd modulus.
     pub(super) fn new<const D: usize>(m: &[u64; D]) -> Modulus<V> {
         let (multiple, inverse) = (plain::fold(m), montgomery::k0(m[0]));
         Modulus { m: Digits::of_limbs(m), multiple: Digits::of_limbs(&multiple), inverse }
     }
 }
 
-/// Of each pair a * b / R modulo its modulus, below 2m + a b / R, for factors below R. D is the number of digits.
+/// Montgomery products, pair by pair: a * b / R modulo the pair's modulus, below 2m + a b / R for factors below R. D is the number of digits.
 #[inline]
 #[target_feature(enable = "avx512f,avx512ifma")]
 pub(super) fn products<const K: usize, const D: usize, const V: usize>(

@@ -10,7 +10,7 @@ mod armed {
     pub static AFTER: AtomicU32 = AtomicU32::new(0);
 }
 
-/// From now on, in whatever thread, flips a bit in each of the `lanes` (a bit each) once `after` more reductions are done.
+/// Arms the fault, in whatever thread: flips a bit in each of the `lanes` (a bit each) once `after` more reductions are done.
 #[cfg(any(test, feature = "fault"))]
 pub fn arm(lanes: u8, after: u32) {
     use std::sync::atomic::Ordering::SeqCst;
@@ -51,12 +51,12 @@ pub(super) fn strike<const N: usize, const W: usize>(result: &mut [crate::lanes:
     *limb = _mm512_mask_xor_epi64(*limb, lanes, *limb, _mm512_set1_epi64(1 << 17));
 }
 
-/// Nothing.
+/// Does nothing: faults are for tests.
 #[cfg(not(any(test, feature = "fault")))]
 #[inline(always)]
 pub(super) fn strike<const N: usize, const W: usize>(_: &mut [[Vector; N]; W]) {}
 
-/// As [`strike`], in four lanes of doubles.
+/// Makes a result wrong where a test wants a fault, in four lanes of doubles.
 #[cfg(any(test, feature = "fault"))]
 #[target_feature(enable = "avx2,fma")]
 pub(super) fn strike_four<const D: usize, const W: usize>(result: &mut [[std::arch::x86_64::__m256d; D]; W]) {
@@ -68,12 +68,12 @@ pub(super) fn strike_four<const D: usize, const W: usize>(result: &mut [[std::ar
     }
 }
 
-/// Nothing.
+/// Does nothing: faults are for tests.
 #[cfg(not(any(test, feature = "fault")))]
 #[inline(always)]
 pub(super) fn strike_four<const D: usize, const W: usize>(_: &mut [[std::arch::x86_64::__m256d; D]; W]) {}
 
-/// As [`strike`], in four lanes of limbs.
+/// Makes a result wrong where a test wants a fault, in four lanes of limbs.
 #[cfg(any(test, feature = "fault"))]
 pub(super) fn strike_four_limbs<const N: usize, const W: usize>(result: &mut [[std::arch::x86_64::__m256i; N]; W]) {
     let lanes = due();
@@ -84,7 +84,7 @@ pub(super) fn strike_four_limbs<const N: usize, const W: usize>(result: &mut [[s
     }
 }
 
-/// Nothing.
+/// Does nothing: faults are for tests.
 #[cfg(not(any(test, feature = "fault")))]
 #[inline(always)]
 pub(super) fn strike_four_limbs<const N: usize, const W: usize>(_: &mut [[std::arch::x86_64::__m256i; N]; W]) {}

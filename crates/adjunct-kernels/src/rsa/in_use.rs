@@ -1,4 +1,4 @@
-//! Working memory while it is in use.
+//! Working memory of a kernel, which is wiped when the kernel is done with it.
 
 use std::arch::asm;
 use std::mem::MaybeUninit;

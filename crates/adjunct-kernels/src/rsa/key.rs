@@ -8,7 +8,7 @@ use zeroize::{Zeroize, ZeroizeOnDrop};
 #[derive(Clone, Zeroize)]
 pub(super) struct Constants<const N: usize> {
     pub m: [u64; N],
-    /// As [`super::modular::Modulus::fold`].
+    /// The constant of [`super::modular::Modulus::fold`], for one number.
     pub fold: [u64; N],
     /// R^2 modulo m.
     pub r2: [u64; N],
@@ -44,8 +44,8 @@ impl<const M: usize> PublicKey<M> {
     /// The size of the modulus, an input and an output in bytes.
     pub const BYTES: usize = modulus_bits(M) / 8;
 
-    /// From big-endian numbers; `None` unless `n` is odd and has exactly the bits of this size, and `e` is odd, at least 3
-    /// and at most 64 bits long.
+    /// Makes a key of big-endian numbers; `None` unless `n` is odd and has exactly the bits of this size, and `e` is odd, at least 3 and at most 64
+    /// bits long.
     pub fn new(n: &[u8], e: &[u8]) -> Option<PublicKey<M>> {
         let zeros = e.iter().take_while(|&&b| b == 0).count();
         let e = e[zeros..].iter().try_fold(0u64, |sum, &b| Some(sum.checked_mul(256)? | u64::from(b)))?;
@@ -72,8 +72,8 @@ impl<const P: usize, const M: usize> PrivateKey<P, M> {
     /// The size of the modulus, an input and an output in bytes.
     pub const BYTES: usize = PublicKey::<M>::BYTES;
 
-    /// From the big-endian numbers of RFC 8017, 3.2. `None` where [`PublicKey::new`] says so, unless both primes are odd and
-    /// have exactly half the modulus's bits, their product is the modulus and the other numbers are below their moduli.
+    /// Makes a key of the big-endian numbers of RFC 8017, 3.2. `None` where [`PublicKey::new`] says so, unless both primes are odd and have exactly
+    /// half the modulus's bits, their product is the modulus and the other numbers are below their moduli.
     pub fn new(n: &[u8], e: &[u8], p: &[u8], q: &[u8], dp: &[u8], dq: &[u8], qinv: &[u8]) -> Option<PrivateKey<P, M>> {
         const { assert!(M == 2 * P) };
         let mut key = PrivateKey {

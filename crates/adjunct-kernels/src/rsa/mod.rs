@@ -8,8 +8,8 @@
 //!
 //! [`prime`] tests candidates for primes by the same arithmetic.
 //!
-//! Apart from these, for what comes alone: `digits` is the arithmetic of numbers whose digits lie side by side in vectors, `single` one
-//! private operation, `check` the check of one result.
+//! Further modules are for one operation that runs alone: `digits` is the arithmetic of numbers whose digits lie side by side in vectors, `single`
+//! one private operation, `check` the check of one result.
 //!
 //! Nothing branches or indexes memory by a secret: primes, exponents, inputs and outputs. Sizes and public exponents are
 //! public, and so is which lanes were right.
@@ -66,23 +66,23 @@ pub type Scratch3072 = Scratch<30, 60>;
 /// Working memory for private keys of 4096 bits.
 pub type Scratch4096 = Scratch<40, 80>;
 
-/// One private operation: `output` = `input`^d modulo n, both big-endian and as long as the modulus, `input` below it.
+/// A private operation: `output` = `input`^d modulo n, both big-endian and as long as the modulus, `input` below it.
 pub struct PrivateJob<'a, const P: usize, const M: usize> {
     /// The key.
     pub key: &'a PrivateKey<P, M>,
     /// The number to raise.
     pub input: &'a [u8],
-    /// Where the power goes.
+    /// Buffer for the result.
     pub output: &'a mut [u8],
 }
 
-/// One public operation: `output` = `input`^e modulo n, both big-endian and as long as the modulus, `input` below it.
+/// A public operation: `output` = `input`^e modulo n, both big-endian and as long as the modulus, `input` below it.
 pub struct PublicJob<'a, const M: usize> {
     /// The key.
     pub key: &'a PublicKey<M>,
     /// The number to raise.
     pub input: &'a [u8],
-    /// Where the power goes.
+    /// Buffer for the result.
     pub output: &'a mut [u8],
 }
 
@@ -100,8 +100,8 @@ pub fn private<const P: usize, const M: usize>(
     batch::private(jobs, scratch, true)
 }
 
-/// As [`private`], but no result is checked: each job with buffers of the right length has its bit. For those whose results are checked
-/// by whoever asked for them, as a result made wrong by a fault may give the key away.
+/// Does private operations without a check of the results: each job with buffers of the right length has its bit. For callers that check each result
+/// themselves, as a result made wrong by a fault may give the key away.
 ///
 /// # Panics
 /// With no job or more than eight.

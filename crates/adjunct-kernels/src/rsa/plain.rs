@@ -1,5 +1,4 @@
-//! What a key needs once, in plain integers: constants of Montgomery's arithmetic for a modulus. In time that depends on
-//! sizes only.
+//! Constants of Montgomery's arithmetic for a modulus, computed once for a key in plain integers. The time depends on sizes only.
 
 use crate::lanes::{LIMB, MASK, montgomery};
 

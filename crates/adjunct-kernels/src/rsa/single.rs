@@ -1,5 +1,5 @@
-//! One private operation by the Chinese remainder theorem, for those that have one operation and no batch: both primes' powers go on
-//! together, their digits side by side in vectors ([`super::digits`]).
+//! One private operation by the Chinese remainder theorem, which runs alone: both primes' powers are computed together, their digits side by side in
+//! vectors ([`super::digits`]).
 //!
 //! Exponents are read in windows of five bits, each with five squares, a read of all 32 entries of the table, and a product. The result
 //! is checked with the public exponent.
@@ -146,7 +146,7 @@ fn raise<const P: usize, const V: usize>(work: &mut Work<V>, exponents: &[[u64; 
     }
 }
 
-/// The entries that the exponents' windows at `place` name; all are read.
+/// Picks the entries for the exponents' windows at `place`; reads all entries.
 #[inline]
 #[target_feature(enable = "avx512f,avx512ifma")]
 fn pick<const P: usize, const V: usize>(

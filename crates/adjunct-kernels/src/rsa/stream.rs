@@ -62,9 +62,8 @@ pub fn reduce(sum: &mut [Vector], fold: &[Vector]) {
     unsafe { assembly::reduce(sum, fold.as_ptr(), sum, blocks.len() - 1) }
 }
 
-/// As [`reduce`], for the last ten steps of as many as the modulus has limbs: the very last is Montgomery's own, by the
-/// modulus `m` and `k0`, -1/`m` modulo 2^52. Writes the result to `out`, every limb's excess over 52 bits added to the next but
-/// still in place.
+/// Does the last ten steps of a reduction that has one for each limb of the modulus: [`reduce`]'s, but the very last is Montgomery's own, by the
+/// modulus `m` and `k0`, -1/`m` modulo 2^52. Writes the result to `out`, every limb's excess over 52 bits added to the next but still in place.
 #[inline]
 #[target_feature(enable = "avx512f,avx512ifma")]
 pub fn reduce_last(out: &mut [Vector], sum: &[Vector], fold: &[Vector], m: &[Vector], k0: &Vector) {

@@ -71,7 +71,7 @@ pub(super) static KEYS: LazyLock<[Vec<Reference>; 3]> = LazyLock::new(|| {
     [keys(2048, 8), keys(3072, 3), keys(4096, 3)]
 });
 
-/// Not random, but different.
+/// Bytes that follow from the seed: not random, but different for each seed.
 pub(super) fn bytes(seed: u64, length: usize) -> Vec<u8> {
     let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ 0x1234_5678_9abc_def1;
     (0..length)
@@ -84,7 +84,7 @@ pub(super) fn bytes(seed: u64, length: usize) -> Vec<u8> {
         .collect()
 }
 
-/// Below any modulus of the size.
+/// An input below any modulus of the size.
 pub(super) fn input(seed: u64, length: usize) -> Vec<u8> {
     let mut input = bytes(seed, length);
     input[0] &= 0x7F;
@@ -314,7 +314,7 @@ fn single_results_are_checked() {
     }
 }
 
-/// One operation alone is what AWS-LC's is; and what is wrong does not leave.
+/// A single operation gives what AWS-LC gives; a wrong result does not leave.
 fn singly<const P: usize, const M: usize, const V: usize, const W: usize>(references: &[Reference], rounds: u64) {
     let keys: Vec<(PrivateKey<P, M>, CheckKey<M, W>)> = references
         .iter()

@@ -58,7 +58,7 @@ pub(super) static PLACES: [i8; BLOCK] = {
     places
 };
 
-/// Of bytes from `place` on those before the end, and behind them the one bit.
+/// Pads the end of a message: keeps the bytes whose place is before the end, sets the one bit behind them, and clears the rest.
 #[inline]
 #[target_feature(enable = "avx2")]
 pub(super) fn ended(bytes: __m256i, places: __m256i, used: usize) -> __m256i {

@@ -129,7 +129,7 @@ fn load(state: &[u64; 8]) -> (__m256i, __m256i) {
     (_mm256_permute4x64_epi64::<0x1B>(abef), _mm256_permute4x64_epi64::<0x1B>(cdgh))
 }
 
-/// And back.
+/// Stores the two vectors as the state's words, undoing the order of [`load`].
 #[inline]
 #[target_feature(enable = "avx2")]
 fn store(state: &mut [u64; 8], abef: __m256i, cdgh: __m256i) {

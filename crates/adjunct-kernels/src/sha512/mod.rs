@@ -114,7 +114,7 @@ const SWAP: __m128i = {
 /// A block as words, four in a vector.
 type Words = [__m256i; 4];
 
-/// What computes it. All kernels give the same results on the same state.
+/// A kernel for SHA-512. All kernels give the same results on the same state.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kernel {
     /// The CPU's instructions for SHA-512, and AVX2.

@@ -1,4 +1,4 @@
-//! Machines that do not do what a driver expects.
+//! Tests with machines whose instructions give other results than a driver expects.
 
 use crate::model::Model;
 use adjunct_kernels::cpacf::{Assist, Instruction, Machine, Registers};

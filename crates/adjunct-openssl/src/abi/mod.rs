@@ -65,7 +65,7 @@ pub unsafe fn free<T>(pointer: *mut c_void) {
     }
 }
 
-/// The function that OpenSSL frees contexts and keys of a type with.
+/// Frees a context or key of a type, for OpenSSL.
 ///
 /// # Safety
 /// As for [`free`].
@@ -74,7 +74,7 @@ pub unsafe extern "C" fn freed<T>(pointer: *mut c_void) {
     guard((), || unsafe { free::<T>(pointer) });
 }
 
-/// The function that OpenSSL copies contexts of a type with; null where there is no memory.
+/// Copies a context of a type, for OpenSSL; null where there is no memory.
 ///
 /// # Safety
 /// As for [`context`].

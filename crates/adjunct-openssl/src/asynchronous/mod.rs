@@ -1,10 +1,9 @@
-//! Callers inside of an OpenSSL asynchronous job (`ASYNC_JOB`): servers with an event loop.
+//! Operations inside an asynchronous job of OpenSSL (`ASYNC_JOB`), as servers with an event loop have them.
 //!
-//! Such a server has one thread for many connections, so that its operations could never meet in a batch. In a job they
-//! do: the operation queues its request and pauses the job, the loop goes on to the next connection, whose operation does
-//! the same, and the batch runs when eight wait or when the loop has come round without anything new. What decides when is
-//! [`adjunct::ops::batches`]; here is how: `wait` wakes the loop, and a stack of the core's own has room for a batch, which the
-//! fiber of a job has not.
+//! Such a server has one thread for many connections, so that its operations would never share a batch. In jobs they do: the operation queues its
+//! request and pauses the job, the loop goes on to the next connection, whose operation does the same, and the batch runs when eight wait or when the
+//! loop has come round without anything new. [`adjunct::ops::batches`] decides when a batch runs. Here `wait` wakes the loop, and the batch
+//! runs on a stack of the core's own, because the fiber of a job has no room for it.
 
 mod wait;
 

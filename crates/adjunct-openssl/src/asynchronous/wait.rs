@@ -1,9 +1,8 @@
 //! How a paused job's event loop learns that it may come back: by the callback it gave, else by a descriptor.
 //!
-//! Either is told before the job pauses. A loop then starts what else is ready first and comes round to the job, which is
-//! when there is nothing left to wait for. The descriptor stays with the wait context until that is freed, as loops expect
-//! (HAProxy forgets it only when it closes the connection). A wait context that is freed while its job is paused tells us
-//! that the job will never be resumed.
+//! The loop is told before the job pauses. It then starts whatever else is ready and comes back to the job after that, when there is nothing left to
+//! wait for. The descriptor stays with the wait context until that is freed, as loops expect (HAProxy forgets it only when it closes the connection).
+//! A wait context that is freed while its job is paused tells us that the job will never be resumed.
 
 use adjunct::memory::boxed;
 use adjunct::ops::batches::Held;
@@ -12,7 +11,7 @@ use adjunct_ossl::jobs::{Callback, Jobs, STATUS_OK};
 use std::ffi::{c_int, c_void};
 use std::sync::atomic::{AtomicPtr, Ordering};
 
-/// Its address is the key of our descriptor in a wait context.
+/// A static whose address is the key of adjunct's descriptor in a wait context.
 static KEY: u8 = 0;
 
 fn key() -> *const c_void {
@@ -22,7 +21,7 @@ fn key() -> *const c_void {
 /// What we keep with a wait context.
 struct Wait {
     fd: c_int,
-    /// Who made the descriptor: a child of fork(2) shares it with its parent and must not take its wake-ups away.
+    /// Process that made the descriptor: a child of fork(2) shares it with its parent and must not take its wake-ups away.
     process: u32,
     /// What a paused job leaves behind should it never be resumed, in its place on the job's stack; null while none is paused by
     /// us.
@@ -31,9 +30,9 @@ struct Wait {
 
 /// A job's way to be woken.
 pub(super) enum Waker {
-    /// By what is kept with its wait context, which lives as long as the job.
+    /// Wakes by what is kept with the job's wait context, which lives as long as the job.
     Descriptor(*const c_void),
-    /// By its event loop's own function.
+    /// Wakes by its event loop's own function.
     Callback(Callback, *mut c_void),
 }
 
@@ -65,8 +64,8 @@ impl Waker {
         }
     }
 
-    /// Wakes the job that is about to pause, calls `pause`, and undoes it when that returns. Meanwhile the wait context
-    /// owns `held`.
+    /// Runs `pause` with the means to wake the job that is about to pause, and takes them back when it returns. Meanwhile the wait context owns
+    /// `held`.
     ///
     /// # Safety
     /// The job is still the one this thread is in.
@@ -153,6 +152,9 @@ fn close(fd: c_int) {
 }
 
 /// A wait context ends, perhaps in another thread than its job's, and perhaps with the job paused for ever.
+///
+/// # Safety
+/// OpenSSL passes `data` that `attach` gave to the wait context with this function, once.
 unsafe extern "C" fn cleanup(_context: Opaque, _key: *const c_void, fd: c_int, data: *mut c_void) {
     crate::abi::guard((), || {
         close(fd);

@@ -1,5 +1,5 @@
-//! The dispatch of the ciphers that authenticate, and what those have in common. Where OpenSSL's own differ from each
-//! other in what they return or report, [`Aead`] has a constant or a method for it.
+//! The dispatch of the ciphers that authenticate, and the code that they share. Where OpenSSL's own ciphers differ from each other in what they
+//! return or report, [`Aead`] has a constant or a method for it.
 
 use super::state::{self, Info};
 use crate::abi::core::Core;
@@ -22,7 +22,7 @@ pub struct Shared {
     pub key_len: u8,
     /// The header of the TLS record that comes next, with the length of its payload.
     pub tls_aad: Option<[u8; TLS_AAD]>,
-    /// What that record grows by.
+    /// Bytes that the record grows by.
     pub tls_pad: u8,
 }
 
@@ -54,9 +54,9 @@ impl Shared {
 /// Why a parameter is not taken or answered.
 #[derive(Debug, Clone, Copy)]
 pub enum Refusal {
-    /// For this reason, which goes on OpenSSL's queue.
+    /// Refused for this reason, which goes on OpenSSL's queue.
     Told(Reason),
-    /// For none that OpenSSL tells.
+    /// Refused without a reason: OpenSSL tells none.
     Untold,
 }
 

@@ -24,7 +24,7 @@ struct Context {
     /// The bytes the message length takes; the nonce has 15 less that.
     width: usize,
     tag_len: usize,
-    /// Both as they were when the key was set: as in OpenSSL, what is changed after it holds for the next key.
+    /// Lengths of tag and nonce as they were when the key was set: as in OpenSSL, what is changed later holds for the next key.
     in_force: (usize, usize),
     /// The tag of the last message, zeros before there is one; another key leaves it, as in OpenSSL.
     tag: [u8; 16],
@@ -53,7 +53,7 @@ impl Context {
         self.begun
     }
 
-    /// The message, and its tag: given out, or compared with `expected`. What does not authenticate is wiped.
+    /// Encrypts or decrypts the message, and gives its tag out or compares it with `expected`. A message that does not authenticate is wiped.
     ///
     /// # Safety
     /// `input` and `out` are valid for `len` bytes.
@@ -77,7 +77,7 @@ impl Context {
         true
     }
 
-    /// One TLS record in place: explicit IV, payload, tag. Gives the length of the result.
+    /// Encrypts or decrypts a TLS record in place: explicit IV, payload, tag. Gives the length of the result.
     fn tls_record(&mut self, aad: [u8; TLS_AAD], record: &mut [u8]) -> Option<usize> {
         let length = record.len();
         let bytes = length.checked_sub(EXPLICIT_IV + self.tag_len)?;
@@ -174,7 +174,7 @@ impl Aead for Context {
         Ok(())
     }
 
-    /// Also the length (neither input nor output).
+    /// Takes in a part of the message, or its length, where both pointers are null.
     ///
     /// # Safety
     /// As in the trait.
@@ -230,6 +230,9 @@ impl Aead for Context {
     }
 
     /// The end. A message that was never given is an empty one: its tag is made, or must verify, here.
+    ///
+    /// # Safety
+    /// `_out` is not used.
     unsafe fn finish(&mut self, _out: *mut u8) -> bool {
         if !self.ccm.has_key() || self.shared.tls_aad.is_some() {
             return false;

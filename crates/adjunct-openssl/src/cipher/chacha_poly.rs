@@ -27,7 +27,7 @@ impl Drop for Context {
 }
 
 impl Context {
-    /// One TLS record: payload and tag. Gives the length of the result.
+    /// Encrypts or decrypts a TLS record: payload and tag. Gives the length of the result.
     ///
     /// # Safety
     /// `input` and `out` are valid for the payload that the header tells, and a tag.

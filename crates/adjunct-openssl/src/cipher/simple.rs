@@ -106,7 +106,11 @@ unsafe extern "C" fn init<M: Mode, const ENCRYPT: bool>(
     })
 }
 
-/// One call over everything, without padding: what `EVP_Cipher` is, and an update of the modes that take any length.
+/// Works on all bytes of one call, without padding: `EVP_Cipher`, and an update of the modes that take any length.
+///
+/// # Safety
+/// OpenSSL passes null or a live context of this mode, `len` readable bytes at `input`, `out_size` writable ones at `out`, and a place for the
+/// length.
 unsafe extern "C" fn cipher<M: Mode>(
     ctx: *mut c_void,
     out: *mut u8,
@@ -348,9 +352,9 @@ fn unpad(block: &[u8]) -> Option<usize> {
 pub struct Table<M>(std::marker::PhantomData<M>);
 
 impl<M: Mode> Table<M> {
-    /// For modes that take whole blocks.
+    /// The table of modes that take whole blocks.
     pub const BLOCK: [Dispatch; 15] = Self::table(block_update::<M> as *const (), block_final::<M> as *const ());
-    /// For modes that take any length.
+    /// The table of modes that take any length.
     pub const STREAM: [Dispatch; 15] = Self::table(cipher::<M> as *const (), stream_final::<M> as *const ());
 
     const fn table(update: *const (), last: *const ()) -> [Dispatch; 15] {

@@ -27,11 +27,11 @@ pub mod mode {
 pub struct Info {
     /// `EVP_CIPH_*_MODE`.
     pub mode: u32,
-    /// Whether it authenticates.
+    /// Whether the cipher authenticates.
     pub aead: bool,
-    /// Whether it keeps its IV itself.
+    /// Whether the cipher keeps its IV itself.
     pub custom_iv: bool,
-    /// Whether it makes keys (`randkey`).
+    /// Whether the cipher makes keys (`randkey`).
     pub random_key: bool,
     /// The key's length.
     pub key: usize,
@@ -172,7 +172,7 @@ impl State {
         0
     }
 
-    /// Where the message has come to.
+    /// The position in the message, for the core.
     #[inline]
     pub fn chain(&mut self) -> Chain<'_> {
         Chain { iv: &mut self.iv, stream: &mut self.buffer, used: &mut self.num, bits: self.use_bits }
@@ -199,7 +199,7 @@ impl State {
 pub trait Mode: Clone {
     /// The mode.
     type Cipher: cipher::Mode;
-    /// What it says of itself.
+    /// What the cipher tells OpenSSL of itself.
     const INFO: Info;
 
     /// Whether its only parameters are the lengths, which cannot change (ChaCha20).
@@ -208,7 +208,7 @@ pub trait Mode: Clone {
     /// Learns of a new IV; most modes take it from the state.
     fn set_iv(_cipher: &mut Counted<Self::Cipher>, _iv: &[u8]) {}
 
-    /// Another key is about to be set: what becomes of a begun block is settled here, where versions of OpenSSL differ.
+    /// Settles a begun block before another key is set, where versions of OpenSSL differ.
     fn before_key(_cipher: &mut Counted<Self::Cipher>, _state: &State) {}
 
     /// The IV or counter as it stands now.
@@ -254,7 +254,7 @@ static FIXED_CTX: [Param; 4] = [
     Param::END,
 ];
 
-/// The list of those, with the counter or without.
+/// The list of parameters of ciphers with fixed lengths, with the counter or without.
 pub fn fixed_ctx(counter: bool) -> *const Param {
     FIXED_CTX[usize::from(!counter)..].as_ptr()
 }
@@ -335,7 +335,7 @@ impl State {
         1
     }
 
-    /// Takes lengths that cannot change.
+    /// Checks lengths, which cannot change.
     ///
     /// # Safety
     /// `params` is OpenSSL's.

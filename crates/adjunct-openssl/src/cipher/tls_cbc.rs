@@ -15,7 +15,7 @@ const TLS1: u32 = 0x0301;
 /// TLS 1.1 and 1.2, DTLS 1.0, 1.2 and the one Cisco shipped before the standard: records begin with an IV.
 const EXPLICIT_IV: [u32; 5] = [0x0302, 0x0303, 0xFEFF, 0xFEFD, 0x0100];
 
-/// One record.
+/// Encrypts or decrypts a record.
 ///
 /// # Safety
 /// `input` is valid for `len` bytes and `out` for `out_size`.

@@ -10,7 +10,7 @@ use adjunct::ops::cipher::xts::{MAX_UNIT, Xts};
 use std::ffi::{c_int, c_void};
 use subtle::ConstantTimeEq;
 
-/// Of each of the two keys.
+/// Parameters of AES-XTS with `bits` bits in each of its two keys.
 const fn info(bits: usize) -> Info {
     Info { custom_iv: true, ..Info::plain(mode::XTS, bits / 4, 1, 16) }
 }

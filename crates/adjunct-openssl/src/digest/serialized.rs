@@ -1,6 +1,6 @@
-//! A digest in progress as bytes (`EVP_MD_CTX_serialize`, OpenSSL 4). The bytes are in the form that OpenSSL's default provider has for
-//! them, so that either goes on from what the other wrote: its own functions make and read them, on a context of its own that the
-//! state is copied to and from.
+//! A digest in progress as bytes (`EVP_MD_CTX_serialize`, OpenSSL 4). The bytes are in the form that OpenSSL's default provider has for them, so that
+//! either provider goes on from what the other wrote: the default provider's functions make and read them, on a context of its own that the state is
+//! copied to and from.
 
 use super::Context;
 use crate::abi::param::Param;

@@ -1,5 +1,5 @@
-//! The dispatch of signatures with elliptic curves (ECDSA, Ed25519), whose contexts may be the default provider's, and what is asked of
-//! those. Where the two differ, [`Signer`] has a constant or a method for it.
+//! The dispatch of signatures with elliptic curves (ECDSA, Ed25519), whose contexts may be the default provider's. Where ECDSA and Ed25519 differ,
+//! [`Signer`] has a constant or a method for it.
 
 use super::default_algorithm;
 use crate::abi::param::Param;
@@ -36,7 +36,7 @@ impl Purpose {
         matches!(self, Purpose::DigestSign | Purpose::DigestVerify)
     }
 
-    /// Whether it signs.
+    /// Whether the purpose is to sign.
     pub(crate) const fn signs(self) -> bool {
         matches!(self, Purpose::Sign | Purpose::DigestSign | Purpose::SignMessage)
     }
@@ -50,13 +50,13 @@ impl Purpose {
 pub(crate) trait Signer: Sized {
     /// What the default provider calls it.
     const NAME: &'static CStr;
-    /// What it counts as.
+    /// The function that signatures count as.
     const SIGN: Function;
-    /// What it counts as.
+    /// The function that verifications count as.
     const VERIFY: Function;
     /// What contexts tell where there is no default provider.
     const GETTABLE: &'static [Param];
-    /// What they take there.
+    /// What contexts take where there is no default provider.
     const SETTABLE: &'static [Param];
 
     /// A context without a key.
@@ -127,6 +127,9 @@ pub(crate) unsafe extern "C" fn dupctx<S: Signer>(context: *mut c_void) -> *mut 
 }
 
 /// A set-up by the number of its function.
+///
+/// # Safety
+/// OpenSSL passes null or a live context of this signer, null or a key of its type, and null or a parameter array that ends.
 pub(crate) unsafe extern "C" fn init<S: Signer, const FUNCTION: c_int>(
     context: *mut c_void,
     key: *mut c_void,
@@ -137,6 +140,9 @@ pub(crate) unsafe extern "C" fn init<S: Signer, const FUNCTION: c_int>(
 }
 
 /// A set-up with a digest, by the number of its function.
+///
+/// # Safety
+/// OpenSSL passes null or a live context of this signer, null or a digest's name, null or a key of its type, and null or a parameter array that ends.
 pub(crate) unsafe extern "C" fn digest_init<S: Signer, const FUNCTION: c_int>(
     context: *mut c_void,
     digest: *const c_char,
@@ -152,6 +158,10 @@ pub(crate) unsafe extern "C" fn digest_init<S: Signer, const FUNCTION: c_int>(
 }
 
 /// Signs what is given as a whole, by the function of that number.
+///
+/// # Safety
+/// OpenSSL passes null or a live context of this signer, `data_length` readable bytes at `data`, `out` null or with room for `size` bytes, and a
+/// place for the length.
 pub(crate) unsafe extern "C" fn sign<S: Signer, const FUNCTION: c_int>(
     context: *mut c_void,
     out: *mut u8,
@@ -178,6 +188,9 @@ pub(crate) unsafe extern "C" fn sign<S: Signer, const FUNCTION: c_int>(
 }
 
 /// Verifies a signature of what is given as a whole, by the function of that number.
+///
+/// # Safety
+/// OpenSSL passes null or a live context of this signer, `length` readable bytes at `signature` and `data_length` at `data`.
 pub(crate) unsafe extern "C" fn verify<S: Signer, const FUNCTION: c_int>(
     context: *mut c_void,
     signature: *const u8,

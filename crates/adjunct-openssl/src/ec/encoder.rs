@@ -1,9 +1,8 @@
-//! Elliptic-curve keys on the NIST curves: writing them.
+//! Encoders of elliptic-curve keys on the NIST curves.
 //!
-//! OpenSSL writes a key by an encoder. One of the key's own provider gets the key as it is; one of another provider gets what
-//! the key exports, and imports it. The default provider's import refuses a key on the curve SM2 under the name EC, although
-//! its generation makes one and its encoders write it. So each of its encoders for EC keys is offered here once more, for keys
-//! of this module alone, and is given the key as the default provider has it.
+//! OpenSSL writes a key by an encoder. One of the key's own provider gets the key as it is; one of another provider gets what the key exports, and
+//! imports it. The default provider's import refuses a key on the curve SM2 under the name EC, although its generation makes one and its encoders
+//! write it. So this module offers each of those encoders again, for its own keys alone, and gives it the key as the default provider holds it.
 
 use super::{Delegated, State, keymgmt};
 use crate::abi::param::Param;
@@ -65,7 +64,10 @@ unsafe fn template(provctx: *mut c_void, index: usize) -> Option<(&'static Provi
     Some((provider, library, encoders.template(index)?))
 }
 
-/// A null result leaves OpenSSL with the encoders of other providers.
+/// Makes a context of the encoder; null leaves OpenSSL with the encoders of other providers.
+///
+/// # Safety
+/// `provctx` is the provider context that OpenSSL got of this module.
 unsafe extern "C" fn new<const INDEX: usize>(provctx: *mut c_void) -> *mut c_void {
     let null = std::ptr::null_mut();
     guard(null, || {

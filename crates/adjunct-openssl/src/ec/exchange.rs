@@ -40,7 +40,7 @@ struct Context {
     provider: &'static Provider,
     key: Option<Shared<State>>,
     peer: Option<Shared<State>>,
-    /// As set; -1 leaves it to the key. It changes nothing on curves whose cofactor is 1.
+    /// The cofactor mode as set; -1 leaves it to the key. It changes nothing on curves whose cofactor is 1.
     cofactor_mode: c_int,
     /// The size of the curve where the default provider has it.
     bits: usize,

@@ -92,7 +92,7 @@ pub(super) unsafe extern "C" fn run(
 }
 
 impl Generation {
-    /// Sets parameters; those not for us move the generation to the default provider, with what was set before.
+    /// Sets parameters; those that adjunct does not serve move the generation to the default provider, with what was set before.
     ///
     /// # Safety
     /// `params` is OpenSSL's.

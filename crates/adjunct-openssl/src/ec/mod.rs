@@ -210,7 +210,7 @@ impl Native {
 }
 
 impl State {
-    /// The key as one of the default provider's.
+    /// The key in the default provider.
     fn delegated(&self, provider: &Provider) -> Option<&Delegated> {
         match self {
             State::Empty => None,
@@ -283,7 +283,7 @@ fn form_name(form: Form) -> &'static CStr {
     }
 }
 
-/// What keys of that name tell in the default provider: newer versions have more.
+/// The parameters that keys of that name tell in the default provider: newer versions have more.
 ///
 /// # Safety
 /// `provctx` is OpenSSL's, or null.

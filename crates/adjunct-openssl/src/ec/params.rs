@@ -122,6 +122,9 @@ pub(super) fn setting(native: &mut Native, p: &Param, other: bool) -> Result<(),
 }
 
 /// Reads an import.
+///
+/// # Safety
+/// `params` is null or OpenSSL's parameter array, which ends and lives through the call.
 pub(super) unsafe fn import(selection: c_int, params: *const Param) -> Result<Native, NotNative> {
     // SAFETY: the array is OpenSSL's.
     let (group, public, private) =
@@ -180,7 +183,7 @@ pub(super) fn describe(native: &Native, selection: c_int, builder: &mut Builder)
     }
 }
 
-/// Answers one request; `None` where only the default provider can.
+/// Answers a request; `None` where only the default provider can.
 pub(super) fn answer(native: &Native, p: &mut Param) -> Option<bool> {
     let curve = native.curve;
     let mut point = [0; MAX_POINT];

@@ -120,7 +120,7 @@ impl Signer for Context {
         self.bits
     }
 
-    /// It has where it takes a digest of that length.
+    /// Whether the default provider came to look at the signature: it does where it takes a digest of that length.
     fn looked(&self, _signature: usize, length: usize) -> bool {
         let Some(context) = &self.delegated else { return false };
         let mut size = 0usize;

@@ -378,7 +378,8 @@ impl Generation {
     }
 }
 
-/// The key that the default provider makes of keying material; Ed25519 knows none, which OpenSSL may refuse or pass over.
+/// The key that the default provider derives from keying material; for Ed25519 it has no derivation, and OpenSSL may refuse the material or pass over
+/// it.
 fn derived<const ED: bool>(generation: &Generation, material: &[u8]) -> Option<Pair> {
     let mut builder = Builder::default();
     builder.octets(c"dhkem-ikm", material);

@@ -25,7 +25,7 @@ static GROUPS: [Group; 6] = [
     Group { name: c"MLKEM1024", number: 0x0202, bits: 256, kind: 2 },
 ];
 
-/// Where the keys of that name stand among the kinds.
+/// Index of the kind whose keys have this name.
 pub fn kind_of(name: &str) -> Option<usize> {
     TYPES.iter().position(|ours| ours.to_bytes().eq_ignore_ascii_case(name.as_bytes()))
 }

@@ -299,7 +299,7 @@ fn octets(p: &mut Param, length: usize, write: impl FnOnce(&mut [u8]) -> Result<
     zeros(length).is_ok_and(|mut bytes| write(&mut bytes).is_ok() && p.set_octets(&bytes))
 }
 
-/// Answers one request. `None`: the name is none of these.
+/// Answers a request. `None`: the name is none of these.
 fn answer(kem: &KemKey, p: &mut Param) -> Option<bool> {
     let (kind, key) = (kem.kind(), kem.key.as_deref());
     let (bits, category) = strength(kind);
@@ -369,7 +369,7 @@ unsafe extern "C" fn set_params(keydata: *mut c_void, params: *const Param) -> c
 struct Generation {
     provider: &'static Provider,
     selection: c_int,
-    /// What to make it of, in place of random bytes; once.
+    /// Seed that the key is made of, once, in place of random bytes.
     seed: Option<Zeroizing<[u8; SEED]>>,
 }
 

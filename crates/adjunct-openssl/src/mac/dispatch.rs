@@ -11,7 +11,7 @@ pub(super) trait Object: Sized + 'static {
     /// What `set_ctx_params` takes.
     const SETTABLE: &'static [Param];
 
-    /// One without digest or cipher, and key.
+    /// Makes an object without digest or cipher, and without a key.
     ///
     /// # Safety
     /// `provctx` is OpenSSL's, which keeps the provider alive as long as its contexts.
@@ -26,13 +26,13 @@ pub(super) trait Object: Sized + 'static {
     /// The pointers are those of `OSSL_FUNC_mac_init`.
     unsafe fn init(&mut self, key: *const u8, length: usize, params: *const Param) -> bool;
 
-    /// Goes on with it.
+    /// Goes on with the message.
     ///
     /// # Safety
     /// `data` is valid for `length` bytes, or for those of a TLS record that was announced.
     unsafe fn update(&mut self, data: *const u8, length: usize) -> bool;
 
-    /// Ends it.
+    /// Ends the message.
     ///
     /// # Safety
     /// `output` is as it describes itself.
@@ -46,6 +46,9 @@ pub(super) trait Object: Sized + 'static {
 }
 
 /// Runs `body` on the context behind `ctx`: 1 where it says yes, else (and for a null context) 0.
+///
+/// # Safety
+/// `ctx` is null or a live context of type `C` that no other thread uses during the call.
 #[inline]
 unsafe fn with<C: Object>(ctx: *mut c_void, body: impl FnOnce(&mut C) -> bool) -> c_int {
     // SAFETY: the context is ours.

@@ -1,7 +1,7 @@
 //! HMAC and CMAC (EVP_MAC-HMAC(7), EVP_MAC-CMAC(7)).
 //!
-//! Offered under the names alone, so whatever digest or cipher a caller then sets must work: those the CPU library lacks,
-//! and those wanted with properties, are handed to the default provider, the whole MAC with them.
+//! OpenSSL finds a MAC by its name alone, so that any digest or cipher that the caller then sets must work. A MAC over one that the CPU library
+//! lacks, or that is wanted with properties, is handed to the default provider as a whole.
 
 mod cmac;
 mod dispatch;
@@ -29,7 +29,7 @@ pub static ALGORITHMS: &[Algorithm] = &[
 trait Keyed: Clone {
     /// The digest or cipher under it.
     type Under: Copy;
-    /// Its name.
+    /// Name of the MAC.
     const NAME: &CStr;
     /// The name of the parameter that tells the digest or cipher.
     const UNDER: &CStr;
@@ -37,14 +37,14 @@ trait Keyed: Clone {
     fn under(name: &str) -> Option<Self::Under>;
     /// Whether an engine of the program replaces it.
     fn replaced(under: Self::Under, engines: &Engines) -> bool;
-    /// The function it counts as, and the bits of its key.
+    /// Function that it counts as, and bits of its key.
     fn function(under: Self::Under) -> (Function, usize);
-    /// Keys it.
+    /// Makes a keyed MAC.
     fn key(under: Self::Under, key: &[u8]) -> Result<Self, Error>;
-    /// Keys it anew in place, which costs less; false, and nothing has changed, where `under` is not what it is keyed over or the key
-    /// is not one for it.
+    /// Keys the MAC anew in place, which costs less; false, and nothing has changed, where `under` is not what it is keyed over or the key is not one
+    /// for it.
     fn rekey(&mut self, under: Self::Under, key: &[u8]) -> bool;
-    /// What it is keyed over.
+    /// The digest or cipher that it is keyed over.
     fn keyed(&self) -> Self::Under;
     fn reset(&mut self);
     fn update(&mut self, data: &[u8]);
@@ -56,7 +56,7 @@ trait Keyed: Clone {
     const COPIES_UNKEYED: bool = true;
     /// What OpenSSL says of the length of a result that no digest was set for.
     const NO_SIZE: Option<Reason> = None;
-    /// What it says of a key of the wrong length.
+    /// What OpenSSL says of a key of the wrong length.
     const KEY_LENGTH: Option<Reason> = None;
     /// Length of a block in bytes, where it is told apart from the result's and before there is a key.
     const BLOCK: Option<fn(Self::Under) -> usize>;
@@ -81,7 +81,7 @@ struct Foreign {
 #[repr(usize)]
 enum Engine<M: Keyed> {
     None,
-    /// Nothing: the first key for this digest or cipher was of the wrong length.
+    /// Nothing computes: the first key for this digest or cipher was of the wrong length.
     Unkeyed(M::Under),
     Served(M),
     /// The default provider, and where its messages count.

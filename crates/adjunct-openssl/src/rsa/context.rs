@@ -1,5 +1,5 @@
-//! RSA: the context of a signature: its key, padding, digests and salt, what parameters make of them, and the operation of OpenSSL's
-//! default provider that takes its place once something was set that is not for us.
+//! RSA: the context of a signature: its key, padding, digests and salt, the parameters that change them, and the operation of OpenSSL's default
+//! provider that takes its place once something was set that adjunct does not serve.
 
 use super::key::{Material, Named, integer, text};
 use super::keymgmt::object;
@@ -53,7 +53,7 @@ impl Context {
         unsafe { &*self.provider }
     }
 
-    /// The digest, where it is one PSS can be computed with.
+    /// The digest, if PSS can be computed with it.
     pub fn method(&self) -> Option<&'static Method> {
         self.digest.as_ref()?.method()
     }
@@ -90,7 +90,7 @@ impl Context {
         })
     }
 
-    /// This operation in the default provider, with all that has been set; where data has passed here, for the digest of it.
+    /// Makes the operation in the default provider, with all that has been set; where data has been hashed here, an operation on its digest.
     pub fn delegate(&self) -> Option<Operation> {
         let kind = match self.kind {
             // From 3.4 on, a context that digests takes what is signed by it for the message.

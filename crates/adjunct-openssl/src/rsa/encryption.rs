@@ -174,7 +174,7 @@ impl Context {
         true
     }
 
-    /// This operation in the default provider, with all that has been set.
+    /// Makes the operation in the default provider, with all that has been set.
     fn delegate(&self) -> Option<Operation> {
         let key = self.key.as_ref()?.foreign(self.provider())?;
         let mut mode = self.padding as c_int;

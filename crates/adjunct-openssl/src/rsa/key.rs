@@ -12,7 +12,7 @@ use std::ffi::{CStr, c_int};
 use std::sync::OnceLock;
 use zeroize::Zeroizing;
 
-/// Both halves of a key.
+/// The selection of both halves of a key.
 pub const PAIR: c_int = id::KEYMGMT_SELECT_PRIVATE_KEY | id::KEYMGMT_SELECT_PUBLIC_KEY;
 
 /// A key's numbers with their parameter names, in the order OpenSSL exports them.
@@ -59,7 +59,7 @@ impl Named {
         CStr::from_bytes_until_nul(&self.name).unwrap_or(c"")
     }
 
-    /// The digest, where it is one of ours and a single one.
+    /// The digest, if it is a single one that adjunct computes.
     pub fn method(&self) -> Option<&'static Method> {
         self.hash.method()
     }

@@ -372,7 +372,7 @@ unsafe extern "C" fn gen_init(provctx: *mut c_void, selection: c_int, params: *c
 }
 
 impl Generation {
-    /// Sets parameters; those not for us move the generation to the default provider, with what was set before.
+    /// Sets parameters; those that adjunct does not serve move the generation to the default provider, with what was set before.
     ///
     /// # Safety
     /// `params` is a parameter array.
@@ -512,6 +512,9 @@ unsafe extern "C" fn generate(
 }
 
 /// The name under which the other operations take keys of this type.
+///
+/// # Safety
+/// None: the function takes no pointer.
 unsafe extern "C" fn operation_name(_operation: c_int) -> *const c_char {
     c"RSA".as_ptr()
 }

@@ -12,7 +12,7 @@ use adjunct::Error;
 
 /// Why an operation was not done here.
 enum NotDone {
-    /// For what it was asked, which everybody may know: the default provider does it over, which gives its result and its errors.
+    /// Refused for what was asked, which is no secret: the default provider does the operation over, which gives its result and its errors.
     Refused,
     /// What was decrypted is not of the form expected, which has been raised: nothing more that takes its time.
     Malformed,

@@ -1,6 +1,6 @@
 //! RSA: signatures (provider-signature(7), EVP_SIGNATURE-RSA(7)).
 //!
-//! What OpenSSL calls. The context is `super::context`; what its operations do, `super::sign`.
+//! The functions that OpenSSL calls. `super::context` is their context, and `super::sign` computes.
 
 use super::context::{Context, default_salt, salt};
 use super::key::Named;

@@ -83,7 +83,7 @@ impl Value {
         Value { name: name.to_owned(), kind: 2, data: value.to_ne_bytes().to_vec() }
     }
 
-    /// From big-endian bytes.
+    /// Makes a parameter of a big-endian number.
     pub fn number(name: &CStr, value: &[u8]) -> Value {
         Value { name: name.to_owned(), kind: 2, data: value.iter().rev().copied().collect() }
     }
@@ -202,7 +202,7 @@ pub fn answers(key: &Key) -> Vec<(CString, c_int, Vec<u8>)> {
     all
 }
 
-/// That two keys answer alike; what differs is shown.
+/// Checks that two keys answer alike; shows what differs.
 #[track_caller]
 pub fn same_answers(one: &Key, other: &Key, what: &str) {
     let (one, other) = (answers(one), answers(other));

@@ -364,7 +364,7 @@ pub fn errors() -> String {
 pub struct Rng(u64);
 
 impl Rng {
-    /// From a seed; the same seed gives the same sequence.
+    /// Seeds the generator; the same seed gives the same sequence.
     pub fn new(seed: u64) -> Rng {
         Rng(seed)
     }
@@ -377,7 +377,7 @@ impl Rng {
         z ^ (z >> 31)
     }
 
-    /// Below `bound`.
+    /// A number below `bound`.
     pub fn below(&mut self, bound: usize) -> usize {
         (self.next() % bound as u64) as usize
     }

@@ -20,7 +20,7 @@ unsafe extern "C" {
     fn ERR_reason_error_string(e: c_ulong) -> *const c_char;
 }
 
-/// What one run of a sequence did, a line for each call and each output.
+/// The record of a run of a sequence, a line for each call and each output.
 #[derive(Debug, Default)]
 pub struct Recorder {
     lines: Vec<String>,

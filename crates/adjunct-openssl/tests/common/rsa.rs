@@ -73,7 +73,7 @@ pub fn moved(key: &Key, selection: c_int, query: &CStr) -> Option<Key> {
     }
 }
 
-/// Both providers' copies of one key.
+/// Copies of one key in both providers.
 pub struct Twins {
     pub stock: Key,
     pub ours: Key,
@@ -183,7 +183,7 @@ pub fn digest_verify(key: &Key, query: &CStr, recipe: Recipe, signature: &[u8], 
     unsafe { EVP_DigestVerify(it.ctx, signature.as_ptr(), signature.len(), data.as_ptr(), data.len()) == 1 }
 }
 
-/// Runs one of the raw operations with room for everything.
+/// Runs a raw operation with room for everything.
 pub fn raw(
     key: &Key,
     query: &CStr,

@@ -4,12 +4,12 @@ use super::record::Recorder;
 use super::*;
 use std::ptr::{null, null_mut};
 
-/// A context of one provider's cipher and the record of what is done with it.
+/// A context of a provider's cipher and the record of what is done with it.
 pub struct Subject<'a> {
     pub r: &'a mut Recorder,
     pub cipher: Cipher,
     pub ctx: CipherCtx,
-    /// Whether what it gives out is random.
+    /// Whether the output of the cipher is random.
     pub random: bool,
 }
 
@@ -179,8 +179,8 @@ impl<'a> Subject<'a> {
         self.r.call("tag length", || unsafe { EVP_CIPHER_CTX_get_tag_length(ctx) });
     }
 
-    /// Every parameter that the default provider's cipher or ours says it answers, but those whose answer changes the context or is
-    /// random, and the one that OpenSSL tells of late and ours always; as the type that is said, the IVs as pointers, too.
+    /// Records every parameter that the default provider's cipher or ours says it answers, but those whose answer changes the context or is random,
+    /// and the one that OpenSSL tells of late and ours always; as the type that is said, the IVs as pointers, too.
     pub fn answers(&mut self) {
         for Described { key, data_type, size } in self.described() {
             match data_type {

@@ -8,7 +8,7 @@ use crate::Opaque;
 use crate::dispatch::{AnyFunction, Dispatch};
 use std::ffi::{c_int, c_void};
 
-/// One algorithm of the default provider.
+/// An algorithm of the default provider.
 #[derive(Debug, Clone, Copy)]
 pub struct Algorithm {
     context: Opaque,
@@ -26,7 +26,7 @@ impl Algorithm {
         Algorithm { context, functions }
     }
 
-    /// The `provctx` its constructors take.
+    /// The `provctx` that the algorithm's constructors take.
     pub fn provider_context(self) -> *mut c_void {
         self.context
     }
@@ -85,7 +85,7 @@ impl Context {
         (!raw.is_null()).then(|| Context { algorithm, raw, free })
     }
 
-    /// The algorithm it belongs to.
+    /// The algorithm that the context belongs to.
     pub fn algorithm(&self) -> Algorithm {
         self.algorithm
     }

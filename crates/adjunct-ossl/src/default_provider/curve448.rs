@@ -1,14 +1,14 @@
 //! X448 (RFC 7748) and Ed448 (RFC 8032), which AWS-LC lacks, for modules that no libcrypto has called (libica, PKCS #11).
 //!
-//! A libcrypto is looked for once: the one the process has, or else the system's. The provider
-//! lives in a library context of our own, and its functions are called through its own tables. EVP would do more than
-//! that: OpenSSL 3 looks for an engine first, for which it loads openssl.cnf, and that engine may be one that calls us.
+//! A libcrypto is looked for once: the one the process has, or else the system's. The provider lives in a library context of our own, and its
+//! functions are called through its own tables. EVP would do more: OpenSSL 3 looks for an engine first, for which it loads openssl.cnf, and that
+//! engine may call this module.
 //!
-//! libcrypto's own start and end are left to the program: to ask it for no configuration or no handler at exit would
-//! ask it for the whole process. One thing cannot be kept away from OpenSSL 3: Ed448 hashes by EVP inside the provider, so
-//! that its first use loads the program's configuration, as the first use of anything else of libcrypto's does.
+//! libcrypto's initialization and cleanup are left to the program: switching off its configuration or its handler at exit would do so for the whole
+//! process. One effect cannot be avoided with OpenSSL 3: Ed448 hashes by EVP inside the provider, so that its first use loads the program's
+//! configuration, as any first use of libcrypto does.
 //!
-//! No lock is held while it is looked for: a fork at any moment leaves the child a usable state.
+//! No lock is held while a libcrypto is looked for, so that a fork at any moment leaves the child a usable state.
 
 use super::{Algorithm, Context, Key, Library};
 use crate::param::{self, Param};
@@ -41,12 +41,12 @@ struct Curves {
 pub struct Form<'a> {
     /// Ed448ph: of the message's digest, which is made here.
     pub prehash: bool,
-    /// At most 255 bytes.
+    /// The context, at most 255 bytes.
     pub context: &'a [u8],
 }
 
 impl Form<'_> {
-    /// The parameters that say it; none of the plain form, which every libcrypto has.
+    /// The parameters that say the form; none for the plain form, which every libcrypto has.
     fn params(&self) -> [Param; 3] {
         let mut params = [Param::END; 3];
         if self.prehash || !self.context.is_empty() {
@@ -75,7 +75,7 @@ pub fn available() -> bool {
     curves().is_some()
 }
 
-/// Whether it signs by Ed448 with a context, and by Ed448ph: since OpenSSL 3.2.
+/// Whether the libcrypto signs by Ed448 with a context, and by Ed448ph: since OpenSSL 3.2.
 pub fn has_forms() -> bool {
     curves().is_some_and(|curves| curves.forms)
 }
@@ -178,12 +178,12 @@ pub fn ed448_sign_form(
     })
 }
 
-/// Whether `signature` is one of `message` by `public`.
+/// Whether `signature` is `public`'s of `message`.
 pub fn ed448_verify(public: &[u8; ED448], message: &[u8], signature: &[u8; SIGNATURE]) -> Option<bool> {
     ed448_verify_form(Form::default(), public, message, signature)
 }
 
-/// Whether `signature` is one of `message` by `public` in a form; `None` also where [`has_forms`] says that there are no forms.
+/// Whether `signature` is `public`'s of `message` in a form; `None` also where [`has_forms`] says that there are no forms.
 pub fn ed448_verify_form(
     form: Form<'_>,
     public: &[u8; ED448],
@@ -235,12 +235,12 @@ impl Curves {
         unsafe { param::find(list, c"instance").is_some() && param::find(list, c"context-string").is_some() }
     }
 
-    /// These, where they have a form.
+    /// The curves, if their libcrypto has the form.
     fn with(&self, form: Form<'_>) -> Option<&Curves> {
         (self.forms || form.is_plain()).then_some(self)
     }
 
-    /// A key of its private half, its public one, or both. Where there is only the private one, the provider computes the other.
+    /// Makes a key of its private half, its public one, or both. Where only the private half is given, the provider computes the other.
     fn key<const N: usize>(&self, keys: Algorithm, private: Option<&[u8; N]>, public: Option<&[u8; N]>) -> Option<Key> {
         let param = |name, half: &[u8; N]| Param::octets(name, half.as_ptr().cast_mut(), N);
         let mut params = [Param::END; 3];

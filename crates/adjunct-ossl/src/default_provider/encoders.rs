@@ -1,4 +1,4 @@
-//! The default provider's encoders, which write keys: what there are, and how to call one as the program itself would.
+//! The default provider's encoders, which write keys: how to find them, and how to call one as the program itself would.
 
 use super::{Algorithm, Library};
 use crate::core::Core;
@@ -31,8 +31,8 @@ impl Library {
         named.map(|entry| Template { properties: entry.properties(), functions: entry.implementation() })
     }
 
-    /// The encoder as one of a provider of the program's own library context (its default or its base provider): ciphers are
-    /// fetched there, under the program's properties. `None` where the program has neither.
+    /// The encoder of a provider in the program's own library context (its default or its base provider): ciphers are fetched there, under the
+    /// program's properties. `None` where the program has neither.
     pub fn encoder_of_program(&self, core: &Core, template: &Template) -> Option<Algorithm> {
         let mut search = Search { library: self, wanted: template.functions, found: None };
         // SAFETY: the visitor takes a search, which outlives the call.
@@ -40,13 +40,16 @@ impl Library {
         Some(Algorithm::of(search.found?, template.functions))
     }
 
-    /// The encoder as one of the context of our own, for what it says of itself.
+    /// The encoder in the library context of adjunct's own, for what it says of itself.
     pub fn encoder(&self, template: &Template) -> Algorithm {
         Algorithm::of(self.provider_context(), template.functions)
     }
 }
 
 /// Stops at a provider that has the very functions wanted, so that it is one of this libcrypto.
+///
+/// # Safety
+/// `provider` is a live provider of the libcrypto that is searched, and `argument` the search, which nobody else uses.
 unsafe extern "C" fn visit(provider: Opaque, argument: *mut c_void) -> c_int {
     guard(1, || {
         // SAFETY: the caller's search; no one else has it.

@@ -1,5 +1,4 @@
-//! Keys held by OpenSSL's default provider, by its own dispatch tables: what they return and raise is what a program that never
-//! met us gets.
+//! Keys held by OpenSSL's default provider, by its own dispatch tables: they return and raise what a program without adjunct gets.
 
 use super::{Algorithm, Context, ExportCallback, Library};
 use crate::param::Param;
@@ -80,7 +79,7 @@ impl Key {
         self.object
     }
 
-    /// Where it came from.
+    /// The library that the key belongs to.
     pub fn library(&self) -> &'static Library {
         self.library
     }
@@ -109,7 +108,7 @@ impl Key {
         forward!(algorithm, id::KEYMGMT_GET_PARAMS, fn(*mut c_void, *mut Param) -> c_int, 0, (raw, params))
     }
 
-    /// Whether it has the selected parts.
+    /// Whether the key has the selected parts.
     pub fn has(&self, selection: c_int) -> c_int {
         let (algorithm, raw) = (self.object.algorithm(), self.raw());
         forward!(algorithm, id::KEYMGMT_HAS, fn(*const c_void, c_int) -> c_int, 0, (raw, selection))

@@ -1,8 +1,8 @@
 //! What OpenSSL's default provider computes, by its own dispatch tables.
 //!
-//! Of a libcrypto found at run time a library context of our own, which reads no configuration and holds only the default provider,
-//! does the work, so nothing can come back to who asks. Parameter arrays pass straight through (they are OpenSSL's own type), and
-//! errors land on the caller's queue by themselves. In a program with libcrypto linked statically there may be nothing to find:
+//! The work is done in a library context of adjunct's own, in a libcrypto that is found at run time. That context reads no configuration and holds
+//! only the default provider, so that no call comes back to adjunct. Parameter arrays pass straight through (they are OpenSSL's own type), and the
+//! default provider itself puts errors on the caller's queue. In a program with libcrypto linked statically there may be nothing to find:
 //! [`reachable`] says so.
 //!
 //! No lock is taken here: a context made by two threads at once is made twice and one is dropped, so a fork at any moment
@@ -80,14 +80,14 @@ unsafe impl Send for Library {}
 unsafe impl Sync for Library {}
 
 impl Drop for Library {
-    /// Of one that another thread has made as well.
+    /// Frees the context of a library that another thread has made as well.
     fn drop(&mut self) {
         // SAFETY: nobody else knows this context.
         unsafe { (self.functions.lib_ctx_free)(self.context) };
     }
 }
 
-/// Those found so far; a process may hold more than one libcrypto.
+/// Default providers found so far; a process may hold more than one libcrypto.
 static KNOWN: Known<Library> = Known::new();
 
 /// A provider instance's way to its library: [`library`], remembered.
@@ -143,7 +143,7 @@ impl Library {
         unsafe { self.algorithms_of(self.provider, operation) }
     }
 
-    /// Those of another provider of this libcrypto.
+    /// Algorithms of another provider of this libcrypto.
     ///
     /// # Safety
     /// `provider` is one, whose lists are statics.
@@ -226,9 +226,9 @@ impl Library {
 /// A buffer OpenSSL may be asked to fill.
 #[derive(Debug, Clone, Copy)]
 pub struct Output {
-    /// Where to write; null asks for the size needed.
+    /// Buffer for the result; null asks for the size needed.
     pub data: *mut u8,
-    /// Where the length goes.
+    /// Place for the length.
     pub length: *mut usize,
     /// How many bytes `data` has room for.
     pub size: usize,

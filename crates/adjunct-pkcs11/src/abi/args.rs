@@ -20,7 +20,7 @@ pub unsafe fn value<'a, T>(pointer: *mut T) -> Result<&'a mut T> {
     Ok(unsafe { &mut *pointer })
 }
 
-/// So many values; none of a length of 0, whatever the pointer.
+/// A slice of `length` values; empty for a length of 0, whatever the pointer.
 ///
 /// # Safety
 /// Unless it is null or the length 0, so many `T` live there for as long as the result is used, which nobody changes.
@@ -34,7 +34,7 @@ pub unsafe fn slice<'a, T>(pointer: *const T, length: CK_ULONG) -> Result<&'a [T
     Ok(unsafe { std::slice::from_raw_parts(pointer, length as usize) })
 }
 
-/// So many values to write to.
+/// A slice of `length` values to write to.
 ///
 /// # Safety
 /// Unless it is null or the length 0, so many `T` live there for as long as the result is used, and are nobody else's.
@@ -80,11 +80,11 @@ unsafe fn template_within(pointer: *const CK_ATTRIBUTE, count: CK_ULONG, depth: 
     Ok(attributes)
 }
 
-/// Where a call writes a result whose length the caller may only ask for.
+/// A caller's buffer for a result whose length the caller may only ask for.
 #[derive(Debug)]
 pub struct Out<'a> {
     buffer: *mut u8,
-    /// Bytes that the caller has there.
+    /// Bytes of the caller's buffer.
     given: CK_ULONG,
     length: &'a mut CK_ULONG,
 }
@@ -94,7 +94,7 @@ pub struct Out<'a> {
 pub enum Room<'a> {
     /// The result, in this.
     Here(&'a mut [u8]),
-    /// Nothing: the caller asked for the length, and has it.
+    /// No buffer: the caller asked for the length, and has it.
     Asked,
 }
 
@@ -148,7 +148,7 @@ impl<'a> Out<'a> {
         !self.buffer.is_null() && out < data_at + data.len() && data_at < out + length
     }
 
-    /// Writes a result that is there already.
+    /// Writes a result that is computed already.
     ///
     /// # Errors
     /// As [`Out::room`].

@@ -29,6 +29,10 @@ fn decrypts(active: &mut Active) -> &mut Option<Ciphering> {
 }
 
 /// Begins an operation with a key. A mechanism that is null ends the one that runs.
+///
+/// # Safety
+/// `pointer` is null or leads to a mechanism with the parameter that its type wants and in the length that it states; both stay as they are during
+/// the call.
 unsafe fn begin<const ENCRYPT: bool>(session: &Session, pointer: *mut CK_MECHANISM, key: CK_OBJECT_HANDLE) -> Result {
     let (places, usage) = if ENCRYPT { (ENCRYPTS, CKA_ENCRYPT) } else { (DECRYPTS, CKA_DECRYPT) };
     let field = places.running;
@@ -128,7 +132,7 @@ fn update_with<const ENCRYPT: bool>(
     })
 }
 
-/// Nothing else is done with a part.
+/// Takes a part that nothing else is done with.
 fn nothing(_: &[u8]) -> Result {
     Ok(())
 }

@@ -24,8 +24,8 @@ const INVALID: Rv = Rv(CKR_MECHANISM_PARAM_INVALID);
 /// The most parts and keys of a derivation.
 const MOST: CK_ULONG = 1024;
 
-/// Where results go besides the handle: pointers, for what callers give may be one with each other, and with what is read. They have
-/// been looked at, and none is null.
+/// Places for results besides the handle. They are pointers, because callers may give one buffer for several of them, or for a result and an input.
+/// Each was checked and is not null.
 enum Outputs {
     None,
     /// The version within a premaster secret, where the caller wants it.
@@ -34,7 +34,7 @@ enum Outputs {
     Keys(*mut CK_SSL3_KEY_MAT_OUT, usize),
     /// The handles of more keys.
     More(Vec<*mut CK_OBJECT_HANDLE>),
-    /// So many bytes.
+    /// A buffer of this many bytes.
     Bytes(*mut u8, usize),
 }
 
@@ -220,6 +220,9 @@ fn sp800108_prf(kind: CK_MECHANISM_TYPE) -> Result<sp800108::Prf> {
 
 unsafe fn sp800108_part<'a>(part: &CK_PRF_DATA_PARAM, counter_mode: bool) -> Result<Part<'a>> {
     /// The structure of a part.
+    ///
+    /// # Safety
+    /// The value of the part is the structure of the part's type, if it is as long as a `T`.
     unsafe fn structure<T: Copy>(part: &CK_PRF_DATA_PARAM) -> Result<T> {
         let fits = part.ulValueLen as usize == size_of::<T>() && !part.pValue.is_null();
         ensure(fits, CKR_MECHANISM_PARAM_INVALID)?;
@@ -334,6 +337,10 @@ unsafe fn tls<'a>(derive: Derive, mechanism: &CK_MECHANISM) -> Result<(Derivatio
 }
 
 /// TLS's keys. IVs are only given where `ivs`; export ciphers are not there at all.
+///
+/// # Safety
+/// The randoms have the lengths stated beside them, a CK_SSL3_KEY_MAT_OUT lives at `pReturnedKeyMaterial`, and each room for an IV has the length of
+/// an IV. Nobody else uses what is written to.
 unsafe fn key_material<'a>(given: &CK_SSL3_KEY_MAT_PARAMS, prf: Prf, ivs: bool) -> Result<(Derivation<'a>, Outputs)> {
     let length = |bits: CK_ULONG| -> Result<usize> {
         // No cipher of TLS has more.

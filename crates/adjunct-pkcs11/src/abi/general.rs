@@ -21,7 +21,10 @@ fn padded<const N: usize>(text: &str) -> [u8; N] {
 const MANUFACTURER: &str = "adjunct";
 const VERSION: CK_VERSION = CK_VERSION { major: 0, minor: 1 };
 
-/// Checks CK_C_INITIALIZE_ARGS. Our locks are our own, so those of the caller, whichever there are, are not used.
+/// Checks CK_C_INITIALIZE_ARGS. The module has locks of its own and uses none of the caller's.
+///
+/// # Safety
+/// `arguments` is null or leads to a CK_C_INITIALIZE_ARGS, which nobody else uses during the call.
 unsafe fn check_arguments(arguments: *mut c_void) -> crate::rv::Result {
     if arguments.is_null() {
         return Ok(());
@@ -79,6 +82,10 @@ fn token_info(slot: &Slot) -> crate::rv::Result<CK_TOKEN_INFO> {
 }
 
 /// Writes a list, or how long it is.
+///
+/// # Safety
+/// `count` is null or leads to a number, and `place` is null or has room for as many items as that number says; nobody else uses them during the
+/// call.
 unsafe fn list<T: Copy>(items: &[T], place: *mut T, count: *mut CK_ULONG) -> crate::rv::Result {
     // SAFETY: the program that asks for the list guarantees that `count` is null or leads to a number, and that `place` is null or has room
     // for as many items as that number says.

@@ -175,7 +175,7 @@ calls! {
     }
 }
 
-/// Writes a key that leaves, or how long it is.
+/// Writes a wrapped key, or its length.
 fn wrap(session: &Session, leaving: Leaving, mut out: Out<'_>) -> Result {
     if let Room::Here(room) = out.room(leaving.length())? {
         let length = leaving.wrap(session, room)?;
@@ -186,6 +186,10 @@ fn wrap(session: &Session, leaving: Leaving, mut out: Out<'_>) -> Result {
 
 /// Makes the IV of a key that is to be wrapped, where its parameter says so. One key is wrapped by one call, so that nothing is there to
 /// be counted: it is random, whatever way was asked for.
+///
+/// # Safety
+/// `mechanism` is null or leads to a mechanism with the structure of parameters that has the stated length; nobody else uses the IV that the
+/// structure points to.
 unsafe fn fill_iv(mechanism: *const CK_MECHANISM) -> Result {
     ensure(!mechanism.is_null() && mechanism.is_aligned(), CKR_ARGUMENTS_BAD)?;
     // SAFETY: not null and aligned, both checked above; the program that wraps a key guarantees that a mechanism stands there, with the

@@ -86,6 +86,10 @@ unsafe fn parameter<'a>(kind: Kind, pointer: *mut c_void, length: CK_ULONG) -> R
 }
 
 /// Begins messages with a key. A mechanism that is null ends those that run.
+///
+/// # Safety
+/// `pointer` is null or leads to a mechanism with the parameter that its type wants and in the length that it states; both stay as they are during
+/// the call.
 unsafe fn begin_ciphers(session: &Session, pointer: *mut CK_MECHANISM, key: CK_OBJECT_HANDLE, encrypt: bool) -> Result {
     let (field, usage): (Field<Box<Ciphering>>, _) =
         if encrypt { (encrypts, CKA_ENCRYPT) } else { (decrypts, CKA_DECRYPT) };
@@ -163,7 +167,7 @@ unsafe fn next(
     })
 }
 
-/// Messages that are signed have no parameter of their own.
+/// Refuses a parameter of a message that is signed: it has none of its own.
 fn no_parameter(given: Given) -> Result {
     ensure(given.0.is_null() || given.1 == 0, CKR_MECHANISM_PARAM_INVALID)
 }

@@ -1,7 +1,7 @@
 //! The foreign layer: functions as PKCS #11 has them. Pointers become references, results return values; no panic leaves.
 //!
-//! Each function stands there twice, by a constant: as the standard wants it, where a child of fork has to call C_Initialize first, and
-//! for the interface with CKF_INTERFACE_FORK_SAFE, where it goes on with a copy of all that its parent had.
+//! Each function exists twice, by a constant: as the standard wants it, where a child of fork has to call C_Initialize first; and for the interface
+//! with CKF_INTERFACE_FORK_SAFE, where the child goes on with a copy of all that its parent had.
 
 #![allow(unsafe_code, non_snake_case)]
 

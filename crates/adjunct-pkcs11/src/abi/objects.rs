@@ -9,7 +9,11 @@ use crate::objects;
 use crate::rv::{Result, ensure};
 use cryptoki_sys::*;
 
-/// Writes one value, or its length; the return value it makes, `CKR_OK` or one that does not end the call.
+/// Writes a value, or its length; gives the return value for it, `CKR_OK` or one that does not end the call.
+///
+/// # Safety
+/// `pValue` is null or has room for `ulValueLen` bytes that nobody else uses; in a template within, each attribute states the room that its `pValue`
+/// has.
 unsafe fn answer(place: &mut CK_ATTRIBUTE, of: &Attributes) -> CK_RV {
     let given = std::mem::replace(&mut place.ulValueLen, CK_UNAVAILABLE_INFORMATION);
     if schema::is_secret(of, place.type_) {
@@ -68,7 +72,11 @@ unsafe fn answer(place: &mut CK_ATTRIBUTE, of: &Attributes) -> CK_RV {
     }
 }
 
-/// Writes all values that are asked for, whatever becomes of some.
+/// Writes all values that are asked for, also after one of them failed.
+///
+/// # Safety
+/// Each `pValue` is null or has room for `ulValueLen` bytes that nobody else uses; in a template within, each attribute states the room that its
+/// `pValue` has.
 unsafe fn read(places: &mut [CK_ATTRIBUTE], of: &Attributes) -> Result {
     let mut rv = CKR_OK;
     for place in places {

@@ -11,7 +11,7 @@ use cryptoki_sys::*;
 
 /// The length of AES's block.
 const BLOCK: usize = 16;
-/// Nothing is mapped below, and no password is as long.
+/// Lowest address that a pointer may have: nothing is mapped below it, and no password is as long.
 const LOWEST_ADDRESS: CK_ULONG = 65536;
 const INVALID: Rv = Rv(CKR_MECHANISM_PARAM_INVALID);
 
@@ -43,7 +43,10 @@ pub unsafe fn read<T: Copy>(mechanism: &CK_MECHANISM) -> Result<T> {
     Ok(unsafe { mechanism.pParameter.cast::<T>().read_unaligned() })
 }
 
-/// Bytes that a structure points to.
+/// The bytes that a structure points to.
+///
+/// # Safety
+/// `pointer` is null or has `length` readable bytes while the result is used.
 pub(super) unsafe fn bytes<'a>(pointer: *const u8, length: CK_ULONG) -> Result<&'a [u8]> {
     // SAFETY: the caller of `mechanism` or `derive` guarantees that what a structure points to has the length that the structure states.
     unsafe { slice(pointer, length) }.map_err(|_| INVALID)
@@ -140,6 +143,9 @@ fn deterministic(variant: CK_HEDGE_TYPE) -> Result<bool> {
 
 /// CK_PKCS5_PBKD2_PARAMS2, or the older CK_PKCS5_PBKD2_PARAMS, which points to the password's length. Both are as long as each other:
 /// a number that can only be one of a password is taken for the length, as others do too.
+///
+/// # Safety
+/// A parameter of this length is one of PBKDF2's two structures, and password and salt have the lengths stated in it while the result is used.
 unsafe fn pbkdf2<'a>(mechanism: &CK_MECHANISM) -> Result<Params<'a>> {
     // SAFETY: the caller of `mechanism` guarantees that a parameter of this length is one of PBKDF2's two structures, and that password and salt
     // have the lengths stated in it. A number that is no less than `LOWEST_ADDRESS` can only be the address of the password's length.
@@ -202,6 +208,10 @@ unsafe fn gcm<'a>(mechanism: &CK_MECHANISM) -> Result<Params<'a>> {
 }
 
 /// CK_CCM_PARAMS, or CK_CCM_WRAP_PARAMS, which says besides how a nonce is made.
+///
+/// # Safety
+/// The parameter is the structure of CCM that has the stated length; nonce and associated data have the lengths stated in it while the result is
+/// used.
 unsafe fn ccm<'a>(mechanism: &CK_MECHANISM) -> Result<Params<'a>> {
     // SAFETY: the caller of `mechanism` guarantees that the parameter is the structure of CCM that has the stated length, and that nonce and
     // associated data have the lengths stated in it.

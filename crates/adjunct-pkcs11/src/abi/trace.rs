@@ -1,5 +1,5 @@
-//! Calls, a line each, in the file that `ADJUNCT_PKCS11_TRACE` names: arguments and return values, without what they point to but mechanisms'
-//! and attributes' names. No key, PIN or data is ever written.
+//! Calls, a line each, in the file that `ADJUNCT_PKCS11_TRACE` names: arguments and return values, and of the data that arguments point to the names
+//! of mechanisms and attributes alone. No key, PIN or data is ever written.
 
 use crate::names;
 use cryptoki_sys::*;
@@ -18,7 +18,7 @@ pub fn on() -> bool {
     ON.load(Relaxed)
 }
 
-/// Opens the file that the environment names, once; not in a program that runs with another's rights.
+/// Opens the file that the environment names, once; not in a program that runs with another user's rights.
 pub fn start() {
     FILE.get_or_init(|| {
         let path = adjunct::environment::secure_env("ADJUNCT_PKCS11_TRACE")?;
@@ -36,9 +36,9 @@ pub fn start() {
     });
 }
 
-/// An argument, as it is shown.
+/// An argument in the trace.
 pub trait Shown {
-    /// Writes it.
+    /// Writes the argument.
     fn show(&self, out: &mut String);
 }
 

@@ -8,19 +8,19 @@ use pkcs1::der::{Decode, Reader, SliceReader, Tag, Tagged};
 pub struct Certificate<'a> {
     /// The serial number.
     pub serial: &'a [u8],
-    /// Who issued it.
+    /// The issuer's name.
     pub issuer: &'a [u8],
-    /// Whose it is.
+    /// The subject's name.
     pub subject: &'a [u8],
     /// The public key's information.
     pub key: &'a [u8],
-    /// The first day it is valid, and the last: year, month and day in digits.
+    /// First and last day of validity: year, month and day in digits.
     pub days: [[u8; 8]; 2],
     /// Whether its basic constraints make it an authority's.
     pub authority: bool,
 }
 
-/// An element: its tag, its contents, and all of it.
+/// An element: its tag, its contents, and all its bytes.
 type Element<'a> = (Tag, &'a [u8], &'a [u8]);
 
 fn element<'a>(reader: &mut SliceReader<'a>) -> Option<Element<'a>> {

@@ -18,7 +18,7 @@ use cryptoki_sys::*;
 use zeroize::Zeroizing;
 
 pub const TAG: usize = 16;
-/// No message that is kept as a whole is longer.
+/// The longest message that is kept as a whole.
 const LONGEST: usize = 1 << 36;
 
 /// The ciphers.
@@ -56,7 +56,7 @@ impl Kind {
         ensure(fits, CKR_MECHANISM_PARAM_INVALID)
     }
 
-    /// Checks the length that was said of a message, perhaps with its tag: of CCM it stands in the bytes that the nonce leaves of 15 (RFC 3610,
+    /// Checks the length that was announced of a message, perhaps with its tag: CCM writes it into the bytes that the nonce leaves of 15 (RFC 3610,
     /// 2.1).
     ///
     /// # Errors
@@ -74,7 +74,7 @@ impl Kind {
 pub enum Keyed {
     Gcm(Prepared<gcm_parts::Key>),
     Ccm(Prepared<Ccm>),
-    /// It has nothing to prepare.
+    /// ChaCha20-Poly1305, whose key has nothing to prepare.
     ChaChaPoly(Held),
 }
 
@@ -208,7 +208,7 @@ struct Short {
 impl Short {
     const NONE: Short = Short { here: [0; 16], length: 0, long: None };
 
-    /// Takes these, where there are none yet.
+    /// Sets the bytes, if there are none yet.
     ///
     /// # Errors
     /// `CKR_HOST_MEMORY`.
@@ -220,7 +220,7 @@ impl Short {
         Ok(())
     }
 
-    /// Takes these, where there are none yet, unless they would need memory of their own.
+    /// Sets the bytes, if there are none yet and they need no memory of their own; whether it did.
     #[inline]
     fn fits(&mut self, bytes: &[u8]) -> bool {
         self.length = bytes.len();
@@ -283,7 +283,7 @@ fn sealing<S: Stream + 'static>(cipher: Keyed, given: &Given<'_>) -> Result<Box<
 }
 
 impl Whole {
-    /// Without nonce and additional data, which [`Whole::take`] copies to where they stay.
+    /// Makes a cipher without nonce and additional data, which [`Whole::take`] copies to where they stay.
     #[inline]
     fn new(cipher: Keyed, encrypt: bool, given: &Given<'_>) -> Whole {
         let (nonce, aad, waiting) = (Short::NONE, Short::NONE, Zeroizing::new(Vec::new()));
@@ -296,7 +296,7 @@ impl Whole {
         self.aad.set(given.aad)
     }
 
-    /// As [`Again::rest`].
+    /// Wipes what is left of a message that has ended ([`Again::rest`]).
     #[inline]
     fn end(&mut self) {
         (self.nonce.long, self.aad.long) = (None, None);
@@ -305,7 +305,7 @@ impl Whole {
         }
     }
 
-    /// As [`Again::again`], for a cipher.
+    /// Begins another message with these parameters ([`Again::again`]); false where that cannot be.
     #[inline]
     fn next(&mut self, kind: Kind, params: &Params<'_>) -> bool {
         let Ok(given) = given(params) else { return false };

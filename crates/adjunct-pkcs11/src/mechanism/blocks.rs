@@ -17,19 +17,19 @@ use zeroize::Zeroizing;
 
 /// A mode with its key.
 trait Blocks: Send {
-    /// The whole blocks that a call makes of bytes held back and `part`: first those of `head`, if any, then those of `body`.
+    /// Runs the whole blocks of a call, made of bytes held back and `part`: first those of `head`, if any, then those of `body`.
     fn run(&mut self, bytes: usize, iv: &mut Block, head: Option<InOut<'_>>, body: InOut<'_>) -> Result;
 
     /// The last block, whose bytes were counted.
     fn last(&mut self, iv: &mut Block, block: InOut<'_>) -> Result;
 
-    /// As [`Again::follows`].
+    /// Whether another message may follow ([`Again::follows`]).
     fn follows(&self) -> Follows {
         Follows::Never
     }
 }
 
-/// One whose key is prepared.
+/// A mode whose key is prepared.
 struct Keyed<M> {
     mode: Prepared<Counted<M>>,
     encrypt: bool,

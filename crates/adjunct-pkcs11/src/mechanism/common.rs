@@ -6,7 +6,7 @@ use crate::rv::{Result, Rv, fail};
 use cryptoki_sys::*;
 use zeroize::Zeroizing;
 
-/// An IV that is the whole parameter.
+/// Reads an IV that is the whole parameter.
 ///
 /// # Errors
 /// `CKR_MECHANISM_PARAM_INVALID`.

@@ -4,9 +4,9 @@ use crate::rv::{Result, ensure};
 use adjunct::ops::random::random;
 use cryptoki_sys::*;
 
-/// Random bits that an IV has at least.
+/// The fewest random bits of an IV.
 const LEAST: usize = 64;
-/// The longest IV that is made here.
+/// The longest IV that is made here, in bytes.
 const MOST: usize = 128;
 
 /// Makes the IVs of the messages of one C_MessageEncryptInit.

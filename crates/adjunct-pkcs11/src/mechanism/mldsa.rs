@@ -35,7 +35,7 @@ fn prehash(mechanism: CK_MECHANISM_TYPE) -> Option<Prehash> {
     })
 }
 
-/// The digest that the caller has computed, by the mechanism that computes it.
+/// The digest that the caller has computed, named by the mechanism that computes it.
 fn computed(hash: u64) -> Option<Prehash> {
     let mechanism = match CK_MECHANISM_TYPE::try_from(hash).ok()? {
         CKM_SHA224 => CKM_HASH_ML_DSA_SHA224,

@@ -45,11 +45,11 @@ pub enum Shape {
     Derive(Derive),
 }
 
-/// Parameters, by what they are.
+/// Parameters of a mechanism, by their form.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Params<'a> {
     None,
-    /// Bytes as they are: an IV, a nonce, a label.
+    /// Plain bytes: an IV, a nonce, a label.
     Bytes(&'a [u8]),
     /// CK_MAC_GENERAL_PARAMS: the length of a MAC.
     Number(u64),
@@ -123,7 +123,7 @@ pub enum Params<'a> {
 }
 
 impl Params<'_> {
-    /// These parameters without the caller's memory; `None` where they point to something there.
+    /// Copies the parameters if they do not point to the caller's memory; else `None`.
     pub fn detached(self) -> Option<Params<'static>> {
         Some(match self {
             Params::None => Params::None,

@@ -1,10 +1,9 @@
 //! Encryption with RSA (RFC 8017, 7), also of keys that are wrapped.
 //!
-//! A wrong padding of PKCS #1 v1.5 is told to nobody: decryption then gives bytes that follow from the key and the ciphertext, of a
-//! length that does too (implicit rejection; the same bytes that OpenSSL 3.2 and later give), with `CKR_OK`, in the same time. A code of
-//! its own is what Bleichenbacher's attack needs, whatever a program does with it. What the program gets instead fails where it is used:
-//! a premaster secret of another length or version, a key that opens nothing. OAEP tells that a message is wrong, and not what is wrong
-//! about it.
+//! A wrong padding of PKCS #1 v1.5 is not reported: decryption then gives bytes whose values and length follow from the key and the ciphertext
+//! (implicit rejection; the same bytes that OpenSSL 3.2 and later give), with `CKR_OK`, in the same time. A return value of its own would be what
+//! Bleichenbacher's attack needs, whatever a program does with it. The program fails when it uses those bytes: as a premaster secret they have a
+//! wrong length or version, and as a key they open nothing. With OAEP an error says that a message is wrong, and not what is wrong about it.
 
 use super::Mechanism;
 use super::generate::no_params;
@@ -36,7 +35,7 @@ impl Scheme {
     }
 }
 
-/// A message that is encrypted or decrypted: RSA takes it whole, at the end.
+/// A message that is encrypted or decrypted by RSA: it is kept until its end.
 struct Rsa {
     key: Arc<Key>,
     scheme: Scheme,

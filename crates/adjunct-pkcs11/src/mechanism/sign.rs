@@ -31,9 +31,9 @@ enum Scheme {
 
 /// What data come in as.
 enum Data {
-    /// Hashed as they come.
+    /// Data that is hashed as it comes.
     Hashed(Box<Digest>),
-    /// As they are, up to a length.
+    /// The message itself, up to `most` bytes.
     Plain { data: Vec<u8>, most: usize },
 }
 
@@ -41,10 +41,10 @@ enum Data {
 struct Signing {
     key: Held,
     scheme: Scheme,
-    /// Of Ed25519 and Ed448: whether of a digest, and the context; `None` of the plain form.
+    /// For Ed25519 and Ed448: whether a digest is signed, and the context; `None` for the plain form.
     form: Option<(bool, Vec<u8>)>,
     data: Data,
-    /// Of the signature, in bytes.
+    /// Length of the signature in bytes.
     length: usize,
 }
 

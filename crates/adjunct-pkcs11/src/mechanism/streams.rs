@@ -16,15 +16,15 @@ use cryptoki_sys::*;
 trait Stream: Send {
     fn run(&mut self, io: InOut<'_>) -> Result;
 
-    /// As [`Again::follows`].
+    /// Whether another message may follow ([`Again::follows`]).
     fn follows(&self) -> Follows {
         Follows::Never
     }
 
-    /// As [`Again::rest`].
+    /// Wipes what is left of a message that has ended ([`Again::rest`]).
     fn rest(&mut self) {}
 
-    /// As [`Again::again`].
+    /// Begins another message with these parameters ([`Again::again`]); false where that cannot be.
     fn again(&mut self, _params: &Params<'_>) -> bool {
         false
     }
@@ -112,7 +112,7 @@ pub fn chacha20(mechanism: Mechanism<'_>, key: Held, encrypt: bool) -> Result<Bo
     chacha(secret(&key, CKK_CHACHA20)?, encrypt, counter, nonce)
 }
 
-/// Where a message has come to in a mode.
+/// Position in a message, as a mode needs it.
 struct Place {
     iv: Block,
     stream: Block,
@@ -186,7 +186,7 @@ struct Counting {
     mode: Prepared<Counted<aes::Ctr>>,
     encrypt: bool,
     place: Place,
-    /// The bits that count.
+    /// The bits of the block that belong to the counter.
     mask: u128,
     /// How many blocks can still be counted.
     left: u128,

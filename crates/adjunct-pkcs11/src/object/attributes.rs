@@ -92,12 +92,12 @@ pub struct Bytes(Stored);
 /// The longest value that takes no memory of its own: all booleans, numbers and dates, and most labels and identifiers.
 const SHORT: usize = 22;
 
-/// Where the bytes are.
+/// Storage of a value's bytes.
 #[derive(Clone)]
 enum Stored {
-    /// So many, here.
+    /// A length and the bytes, in this value itself.
     Here(u8, [u8; SHORT]),
-    /// In memory of their own, which is wiped.
+    /// Bytes in memory of their own, which is wiped.
     Apart(Zeroizing<Box<[u8]>>),
 }
 
@@ -162,8 +162,8 @@ const _: () = {
     assert!(SHORT_KINDS.len() <= 32);
 };
 
-/// Those of [`SHORT_KINDS`] that are false, true or empty, in two bits each: 0 says that there is none, or that its value is another. A key has
-/// some twenty of them.
+/// Attributes of [`SHORT_KINDS`] that are false, true or empty, in two bits each; 0: the attribute is not there, or has another value. A key has some
+/// twenty of them.
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
 struct Short(u64);
 
@@ -227,7 +227,7 @@ impl Short {
 /// Values by type, one of each, in the order of the types.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Attributes {
-    /// Those that two bits say.
+    /// Attributes that fit into two bits.
     short: Short,
     /// All others.
     others: Vec<(CK_ATTRIBUTE_TYPE, Value)>,
@@ -261,7 +261,7 @@ impl Attributes {
         self.short.get(kind).or_else(|| self.find(kind).ok().map(|at| &self.others[at].1))
     }
 
-    /// Whether there is one.
+    /// Whether there is an attribute of this type.
     pub fn has(&self, kind: CK_ATTRIBUTE_TYPE) -> bool {
         self.get(kind).is_some()
     }
@@ -291,7 +291,7 @@ impl Attributes {
         }
     }
 
-    /// Where a type is, or is to be.
+    /// Finds the index of a type, or the one where it is to be inserted.
     fn place(&self, kind: CK_ATTRIBUTE_TYPE) -> std::result::Result<usize, usize> {
         match self.others.last() {
             // What comes in order goes to the end.

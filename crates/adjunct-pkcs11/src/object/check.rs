@@ -42,8 +42,8 @@ pub fn value(of: &Attributes) -> Result<Option<Value>> {
     compute(of).map(|value| Value::bytes(CKA_CHECK_VALUE, &value)).transpose()
 }
 
-/// Checks the value that a template has for a secret key. One that is empty says that the key is to have none; any other is what
-/// [`value`] computes, and is not kept.
+/// Checks the value that a template has for a secret key. An empty value says that the key is to have none; any other is what [`value`] computes, and
+/// is not kept.
 ///
 /// # Errors
 /// `CKR_ATTRIBUTE_VALUE_INVALID`.

@@ -15,9 +15,9 @@ use std::sync::Arc;
 pub enum Origin {
     /// C_CreateObject.
     Created,
-    /// By a mechanism that makes keys.
+    /// Made by a mechanism that makes keys.
     Generated(CK_MECHANISM_TYPE),
-    /// C_UnwrapKey, C_DecapsulateKey: it was somewhere else before.
+    /// C_UnwrapKey, C_DecapsulateKey: the key was outside the token before.
     Unwrapped,
     /// C_DeriveKey, from keys that have always been sensitive, and never extractable.
     Derived { always_sensitive: bool, never_extractable: bool },
@@ -173,7 +173,7 @@ impl Defaults {
     }
 }
 
-/// That what wants the PIN for each use is seen by who is logged in alone (4.9): of nobody else there is a PIN to ask for.
+/// Checks that a key which wants the PIN for each use (`CKA_ALWAYS_AUTHENTICATE`) is private (4.9): otherwise nobody's PIN could be asked for.
 ///
 /// # Errors
 /// `CKR_TEMPLATE_INCONSISTENT`.
@@ -198,7 +198,7 @@ pub fn profile(profile: CK_PROFILE_ID) -> Result<Object> {
     Ok(Object::new(attributes))
 }
 
-/// Sets an identifier that no other object has.
+/// Sets a unique identifier.
 ///
 /// # Errors
 /// `CKR_HOST_MEMORY`.

@@ -1,4 +1,4 @@
-//! What operations ask of an object each time, found out once: the attributes are searched for no more.
+//! What every operation asks of an object, found out once, so that operations do not search the attributes.
 
 use super::attributes::Attributes;
 use cryptoki_sys::*;
@@ -8,7 +8,7 @@ use cryptoki_sys::*;
 pub struct Facts {
     pub class: CK_OBJECT_CLASS,
     pub key_type: Option<CK_KEY_TYPE>,
-    /// By [`bit`]: what is true, or lists something.
+    /// Flags by [`bit`]: set for attributes that are true, or that list something.
     bits: u32,
 }
 
@@ -36,7 +36,7 @@ const fn bit(kind: CK_ATTRIBUTE_TYPE) -> u32 {
 }
 
 impl Facts {
-    /// Those of attributes.
+    /// Reads the facts out of an object's attributes.
     pub fn of(attributes: &Attributes) -> Facts {
         let mut facts = Facts::default();
         for (kind, value) in attributes.iter() {

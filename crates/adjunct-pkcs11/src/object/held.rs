@@ -9,13 +9,13 @@ use std::sync::Arc;
 /// one key do not write to what others read.
 #[derive(Debug, Clone)]
 pub enum Held {
-    /// As the token's table has it.
+    /// An owner from the token's table of objects.
     Own(Arc<Object>),
-    /// As a session has it.
+    /// An owner that a session keeps.
     Kept(Arc<Owner>),
 }
 
-/// One owner of those that the table counts, which a session's count of its own.
+/// An owner that counts as one at the table and has a count of the session's own.
 #[derive(Debug)]
 pub struct Owner(pub Arc<Object>);
 
@@ -43,7 +43,7 @@ impl Held {
     }
 }
 
-/// Where an object is.
+/// Address of an object.
 #[inline]
 pub fn address(object: &Object) -> usize {
     std::ptr::from_ref(object).addr()

@@ -1,6 +1,6 @@
-//! What the objects of a table are found by. Most are never looked for: programs bring keys, use them by their handles and destroy them, and
-//! others load a token to find one key. So an object is noted at first, in a few instructions, and indexed once searches
-//! have looked through all objects a few times.
+//! The index by which the objects of a table are found. Most objects are never looked for: programs bring keys, use them by their handles and destroy
+//! them, and others load a token to find one key. So an object is noted at first, in a few instructions, and indexed once searches have looked
+//! through all objects a few times.
 
 use super::Object;
 use super::attributes::Attributes;
@@ -13,10 +13,10 @@ use std::ops::Bound;
 /// What programs look for; other attributes are compared one by one. Those that fewest objects share come first.
 const INDEXED: [CK_ATTRIBUTE_TYPE; 4] = [CKA_UNIQUE_ID, CKA_ID, CKA_LABEL, CKA_CLASS];
 
-/// So many searches look through all objects before these are indexed: to index one takes as long as to look at it some ten times.
+/// Searches that look through all objects before the objects are indexed: to index one takes as long as to look at it some ten times.
 const SCANS: usize = 4;
 
-/// Lists that are longer are not told apart by their lengths.
+/// Length from which lists are not told apart by their lengths.
 const LONG: usize = 64;
 
 /// A list of the index.
@@ -24,7 +24,7 @@ const LONG: usize = 64;
 pub enum List {
     /// All objects.
     All,
-    /// Those that have an attribute of this hash, and seldom others.
+    /// Objects that have an attribute of this hash, and seldom others.
     Of(u64),
 }
 
@@ -32,7 +32,7 @@ pub enum List {
 #[derive(Debug)]
 pub struct Handles {
     all: Vec<Handle>,
-    /// Those of them that have not gone, or fewer.
+    /// Handles of the list that have not gone, or fewer.
     live: usize,
     sorted: bool,
 }
@@ -50,7 +50,7 @@ impl Handles {
         self.live += 1;
     }
 
-    /// Notes that one has gone, which `is_there` says of all that have.
+    /// Notes that a handle's object has gone. `is_there` says of any handle whether its object exists.
     fn remove(&mut self, is_there: impl Fn(Handle) -> bool) {
         self.live = self.live.saturating_sub(1);
         if self.live == 0 || self.all.len() > 2 * self.live + 64 {
@@ -73,7 +73,7 @@ impl Handles {
 #[derive(Debug, Default)]
 pub struct Index {
     fresh: Handles,
-    /// Searches that have looked through all of them.
+    /// Searches that have looked through all objects.
     scans: usize,
     all: BTreeSet<Handle>,
     by_value: BTreeSet<(u64, Handle)>,
@@ -96,7 +96,7 @@ impl Index {
         }
     }
 
-    /// Takes away one that was noted, and if it is `indexed`, from there. `is_there` says of a handle whether it names an object.
+    /// Removes a handle from those that are noted and, if it is `indexed`, from the index. `is_there` says of a handle whether it names an object.
     pub fn remove(
         &mut self,
         handle: Handle,
@@ -125,13 +125,13 @@ impl Index {
         Index::keys(&self.hash, &object.attributes).for_each(|key| _ = self.by_value.remove(&(key, handle)));
     }
 
-    /// Another object is in the place of one that is indexed.
+    /// Indexes the object that took the place of an indexed one.
     pub fn replace(&mut self, handle: Handle, old: &Object, new: &Object) {
         self.remove_values(handle, old);
         Index::keys(&self.hash, &new.attributes).for_each(|key| _ = self.by_value.insert((key, handle)));
     }
 
-    /// Those that end with a session.
+    /// Handles of objects that end with a session.
     pub fn of_session(&self, session: Handle) -> Vec<Handle> {
         self.by_session.get(&session).map(|handles| handles.all.clone()).unwrap_or_default()
     }
@@ -172,7 +172,7 @@ impl Index {
         }
     }
 
-    /// A short list that has all objects with these attributes; `None` where one of them is nobody's. `find` is that of [`Index::settle`].
+    /// A short list that has all objects with these attributes; `None` where no object has one of them. `find` is that of [`Index::settle`].
     pub fn shortest(
         &mut self,
         template: &Attributes,
@@ -195,7 +195,7 @@ impl Index {
         Some(shortest.0)
     }
 
-    /// Those of a list behind `last`.
+    /// Handles of a list behind `last`.
     fn range(&self, key: u64, last: Option<Handle>) -> impl Iterator<Item = Handle> {
         let from = last.map_or(Bound::Included((key, Handle::from(0))), |last| Bound::Excluded((key, last)));
         let to = Bound::Included((key, Handle::from(CK_ULONG::MAX)));

@@ -16,7 +16,7 @@ use spki::ObjectIdentifier;
 #[derive(Debug)]
 pub enum Key {
     Rsa(rsa::Key),
-    /// On a curve of short Weierstrass form: either half, or both.
+    /// A key on a curve of short Weierstrass form: public half, private half, or both.
     Ec(ec::Key),
     Ed25519 {
         private: Option<Private<{ ed25519::KEY }>>,
@@ -65,7 +65,7 @@ static GROUPS: [(Group, ObjectIdentifier, &str); 12] = [
     (Group::BrainpoolP384r1, ObjectIdentifier::new_unwrap("1.3.36.3.3.2.8.1.1.11"), "brainpoolP384r1"),
     (Group::BrainpoolP512r1, ObjectIdentifier::new_unwrap("1.3.36.3.3.2.8.1.1.13"), "brainpoolP512r1"),
 ];
-/// The other curves: the object identifier (RFC 8410, 3), and the names as PKCS #11 writes them and besides (3.2, 6.3.3).
+/// Further curves: the object identifier (RFC 8410, 3), and the names as PKCS #11 writes them and besides (3.2, 6.3.3).
 static OTHERS: [(Curve, ObjectIdentifier, [&str; 2]); 4] = [
     (Curve::Ed25519, ObjectIdentifier::new_unwrap("1.3.101.112"), ["edwards25519", "Ed25519"]),
     (Curve::X25519, ObjectIdentifier::new_unwrap("1.3.101.110"), ["curve25519", "X25519"]),
@@ -80,7 +80,7 @@ pub fn has_curve448() -> bool {
 }
 
 impl Curve {
-    /// That of `CKA_EC_PARAMS`: the DER of an object identifier or of a printable string.
+    /// The curve of `CKA_EC_PARAMS`: the DER of an object identifier or of a printable string.
     ///
     /// # Errors
     /// `CKR_CURVE_NOT_SUPPORTED` for another; `CKR_DOMAIN_PARAMS_INVALID` for what is neither.
@@ -111,14 +111,14 @@ impl Curve {
         other.map(|(curve, ..)| *curve).or_else(|| group().map(|(group, ..)| Curve::Group(*group)))
     }
 
-    /// That of an object identifier.
+    /// The curve of an object identifier.
     pub fn of_oid(oid: ObjectIdentifier) -> Option<Curve> {
         let other = OTHERS.iter().find(|(_, other, _)| *other == oid);
         let group = || GROUPS.iter().find(|(_, group, _)| *group == oid);
         other.map(|(curve, ..)| *curve).or_else(|| group().map(|(group, ..)| Curve::Group(*group)))
     }
 
-    /// Its object identifier.
+    /// Object identifier of the curve.
     pub fn oid(self) -> ObjectIdentifier {
         if let Some((_, oid, _)) = OTHERS.iter().find(|(curve, ..)| *curve == self) {
             return *oid;
@@ -133,7 +133,7 @@ impl Curve {
         [&[0x06, oid.as_bytes().len() as u8], oid.as_bytes()].concat()
     }
 
-    /// The type of its keys.
+    /// Key type of the curve.
     pub const fn key_type(self) -> CK_KEY_TYPE {
         match self {
             Curve::Group(_) => CKK_EC,
@@ -180,7 +180,7 @@ fn fixed<const N: usize>(number: &[u8]) -> Result<[u8; N]> {
 }
 
 impl Key {
-    /// Of ML-DSA and ML-KEM: the algorithm and the public bytes.
+    /// The algorithm and the public bytes of an ML-DSA or ML-KEM key.
     pub fn lattice_public(&self) -> Option<(ObjectIdentifier, &[u8])> {
         match self {
             Key::MlDsa(key) => lattice::mldsa_oid(key.set()).map(|oid| (oid, key.public_bytes())),
@@ -189,7 +189,7 @@ impl Key {
         }
     }
 
-    /// Of ML-DSA and ML-KEM: the private bytes, of a private key.
+    /// The private bytes of an ML-DSA or ML-KEM private key.
     pub fn lattice_private(&self) -> Option<&[u8]> {
         match self {
             Key::MlDsa(key) => key.private_bytes(),
@@ -288,9 +288,9 @@ impl Key {
     }
 }
 
-/// Both halves of a key on a curve that is not of Weierstrass form; `other_half` computes the public one, `None` where it cannot. One that is
-/// given for a private key is compared with that: a signature made with another gives the private key away, and whoever unwraps a key
-/// that is not theirs may say what they like of it.
+/// The halves of a key on a curve that is not of Weierstrass form. `other_half` computes the public one (`None` where it cannot); a public half that
+/// is given for a private key is compared with it. Otherwise a signature made with another public half would give the private key away, and whoever
+/// unwraps a key that is not theirs could give any public half.
 ///
 /// # Errors
 /// `CKR_ATTRIBUTE_VALUE_INVALID`, `CKR_FUNCTION_FAILED`.

@@ -40,34 +40,34 @@ pub struct Object {
     key: WriteOnce<Arc<Key>>,
     /// A secret key as mechanisms take it.
     forms: Forms,
-    /// Its strength, once it has been asked for.
+    /// Strength of the key, once it has been asked for.
     strength: WriteOnce<Strength>,
     /// The handles of sessions that keep it, once one does; 0 nobody's.
     keepers: WriteOnce<Box<[AtomicU64; KEEPERS]>>,
-    /// Whether others keep it, too.
+    /// Whether more sessions than [`KEEPERS`] keep it.
     many: AtomicBool,
 }
 
-/// So many sessions are told apart that keep one object. In programs that open a session for each operation, as Java does, an object comes into a
-/// few; and to ask every session takes as long as there are many.
+/// The most sessions that are told apart as keepers of one object. In programs that open a session for each operation, as Java does, an object comes
+/// into a few; to ask every session takes as long as there are many.
 const KEEPERS: usize = 8;
 
-/// Which sessions keep an object.
+/// The sessions that keep an object.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Keepers {
-    /// These alone.
+    /// The sessions in the list.
     Some(Vec<Handle>),
     /// Any may.
     Many,
 }
 
 impl Object {
-    /// Of attributes that [`complete`] has made whole.
+    /// Makes an object of attributes that [`complete`] has made whole.
     pub fn new(attributes: Attributes) -> Object {
         Object { facts: Facts::of(&attributes), attributes, ..Object::default() }
     }
 
-    /// Of attributes, and the key that is made of them.
+    /// Makes an object of attributes and the key that is made of them.
     pub fn with_key(attributes: Attributes, key: Arc<Key>) -> Object {
         let object = Object::new(attributes);
         object.key.keep(key);
@@ -89,17 +89,17 @@ impl Object {
         self.facts.has(CKA_PRIVATE)
     }
 
-    /// Whether it stays when its session ends.
+    /// Whether the object stays when its session ends.
     pub fn is_token(&self) -> bool {
         self.facts.has(CKA_TOKEN)
     }
 
-    /// Whether its user gives the PIN before each use.
+    /// Whether the user gives the PIN before each use of the key.
     pub fn wants_the_pin(&self) -> bool {
         self.facts.has(CKA_ALWAYS_AUTHENTICATE)
     }
 
-    /// Notes that a session keeps it.
+    /// Notes that a session keeps the object.
     pub fn will_keep(&self, session: Handle) {
         let own = session.get();
         // Where there is no memory, and where another thread makes the places at this moment, it is one of many.
@@ -116,7 +116,7 @@ impl Object {
         self.many.store(true, SeqCst);
     }
 
-    /// Which sessions keep it. Whoever asks has taken it out of its place before.
+    /// The sessions that keep the object. Take the object out of its place before asking.
     pub fn keepers(&self) -> Keepers {
         // The places are looked for after the object was taken out.
         fence(SeqCst);
@@ -127,7 +127,7 @@ impl Object {
         Keepers::Some(places.iter().map(|place| place.load(SeqCst)).filter(|one| *one != 0).map(Handle::from).collect())
     }
 
-    /// The key in its place, made at its first use: as [`Object::key`], without another owner.
+    /// The key in its place, made at its first use: [`Object::key`] without another owner.
     ///
     /// # Errors
     /// Those of [`Object::key`].
@@ -166,7 +166,7 @@ impl Object {
         self.attributes.bytes(CKA_VALUE).ok_or(crate::rv::Rv(CKR_KEY_TYPE_INCONSISTENT))
     }
 
-    /// Checks that the key may be used so, by this mechanism.
+    /// Checks that the key may be used for `usage` by this mechanism.
     ///
     /// # Errors
     /// `CKR_KEY_FUNCTION_NOT_PERMITTED`, `CKR_MECHANISM_INVALID`.

@@ -1,7 +1,7 @@
 //! Secret keys as mechanisms take them: schedules, tables and states, kept beside the object once it is used more than once.
 //!
-//! What is kept goes with the object, and wipes itself. Nobody waits for another: who comes while a form is being put away has one of its
-//! own, for one operation, as have those that come when all places are taken.
+//! A kept form is dropped with the object, and wipes itself. No thread waits for another: one that comes while a form is being put away, or when all
+//! places are taken, makes a form for its own operation.
 
 use super::{Held, Object};
 use crate::rv::{Result, Rv, ensure, fail, key_size};
@@ -35,19 +35,19 @@ pub trait Form: Sized {
     /// What tells forms of one type apart: the direction, the hash.
     type Of: Copy;
 
-    /// Makes it of the key.
+    /// Makes the form of a key.
     ///
     /// # Errors
     /// `CKR_KEY_TYPE_INCONSISTENT`, `CKR_KEY_SIZE_RANGE`, `CKR_HOST_MEMORY`.
     fn make(key: &Object, of: Self::Of) -> Result<Box<Self>>;
 
-    /// Puts it beside others.
+    /// Converts the form into what is kept beside the object.
     fn any(self: Box<Self>, of: Self::Of) -> Any;
 
     /// What [`Form::any`] has put there.
     fn own(any: Any) -> Option<Box<Self>>;
 
-    /// The one there, if it is of this type.
+    /// The prepared form in `any`, if it is of this type.
     fn within(any: &Any) -> Option<(&Self, Self::Of)>;
 
     /// Whether two are the same.
@@ -137,7 +137,7 @@ forms! {
     Des3Cbc(Counted<des::Cbc>) of bool, same by |one, other| one == other, |key, encrypt| mode(&*des3(key)?, encrypt);
 }
 
-/// A mode with its key, which is set where it stays: whatever is moved leaves a copy behind.
+/// Makes a mode and sets its key where it stays: a value that is moved leaves a copy of the key behind.
 fn mode<M: Mode>(key: &[u8], encrypt: bool) -> Result<Box<Counted<M>>> {
     let mut made = boxed(Counted::<M>::default())?;
     made.set_key(key, encrypt).map_err(key_size)?;
@@ -177,17 +177,17 @@ pub struct Prepared<F> {
     place: Place<F>,
 }
 
-/// Where it is.
+/// Storage of a form.
 #[derive(Debug, Clone)]
 enum Place<F> {
-    /// Beside the object.
+    /// The form is kept beside the object.
     Kept(usize),
     /// Nowhere else.
     Own(Box<F>),
 }
 
 impl<F: Form> Prepared<F> {
-    /// That form of a key, made at its first use.
+    /// Finds or makes the form `of` of a key.
     ///
     /// # Errors
     /// Those of [`Form::make`].
@@ -274,7 +274,7 @@ mod tests {
         Held::Own(Arc::new(Object::new(attributes)))
     }
 
-    /// One that was used once.
+    /// A key that was used once.
     fn used(kind: CK_KEY_TYPE, length: usize) -> Held {
         let key = key(kind, length);
         key.forms.used.store(true, Relaxed);

@@ -7,9 +7,9 @@ use cryptoki_sys::*;
 
 type Kinds = &'static [CK_ATTRIBUTE_TYPE];
 
-/// Of IBM's tokens: the key may be data of a derivation by a coprocessor. Kept, and without effect here.
+/// Attribute of IBM's tokens: the key may be data of a derivation by a coprocessor. Kept, and without effect here.
 pub const CKA_IBM_USE_AS_DATA: CK_ATTRIBUTE_TYPE = CKA_VENDOR_DEFINED + 0x10008;
-/// Of IBM's tokens: the key may leave the token as a protected key. Kept, and without effect here: no key leaves so.
+/// Attribute of IBM's tokens: the key may leave the token as a protected key. Kept, and without effect here: no key leaves so.
 pub const CKA_IBM_PROTKEY_EXTRACTABLE: CK_ATTRIBUTE_TYPE = CKA_VENDOR_DEFINED + 0x1000c;
 
 const STORAGE: Kinds =

@@ -6,24 +6,24 @@ use super::table::{List, Table};
 use crate::handle::Handle;
 use cryptoki_sys::CKA_CHECK_VALUE;
 
-/// A search that has come so far. It holds no object: what is destroyed meanwhile is not found any more, and what is made or changed
-/// meanwhile may be found or not.
+/// A search that is under way. It holds no object: what is destroyed meanwhile is not found any more, and what is made or changed meanwhile may be
+/// found or not.
 #[derive(Debug)]
 pub struct Search {
     template: Attributes,
     /// What is still to be looked through; `None` at the end.
     list: Option<List>,
-    /// The last that was looked at.
+    /// Handle of the last object that was looked at.
     last: Option<Handle>,
 }
 
-/// So many objects, at least and at most, are taken from the index at a time: it is locked meanwhile.
+/// The fewest and the most objects that are taken from the index at a time: it is locked meanwhile.
 const PAGE: (usize, usize) = (16, 1024);
-/// At least so many of all objects, of which few are what is looked for.
+/// The fewest objects that a search through all objects takes at a time: few of them match.
 const PAGE_OF_ALL: usize = 256;
 
 impl Search {
-    /// One for the objects with these attributes. To begin takes as long among many as among few.
+    /// Begins a search for the objects with these attributes. To begin takes as long among many as among few.
     pub fn new(table: &Table, template: Attributes) -> Search {
         let list = table.shortest(&template);
         Search { template, list, last: None }
@@ -56,7 +56,7 @@ impl Search {
     }
 }
 
-/// All objects with these attributes; those that are private only where `private`.
+/// Finds all objects with these attributes; private ones only where `private`.
 pub fn all(table: &Table, template: &Attributes, private: bool) -> Vec<Handle> {
     Search::new(table, template.clone()).next(table, private, usize::MAX)
 }

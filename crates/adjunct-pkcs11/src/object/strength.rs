@@ -5,7 +5,7 @@ use super::key::Curve;
 use adjunct::counters::Strength;
 use cryptoki_sys::*;
 
-/// The first of these that `size` reaches.
+/// The first strength whose least size `size` reaches.
 fn reached(size: usize, least: [usize; 4]) -> Strength {
     let [least112, least128, least192, least256] = least;
     match size {
@@ -17,7 +17,7 @@ fn reached(size: usize, least: [usize; 4]) -> Strength {
     }
 }
 
-/// Of bits of a secret key.
+/// The strength of a secret key of `bits` bits.
 fn symmetric(bits: usize) -> Strength {
     reached(bits, [112, 128, 192, 256])
 }

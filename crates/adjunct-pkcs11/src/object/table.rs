@@ -16,20 +16,20 @@ use std::sync::atomic::{AtomicBool, AtomicU64};
 /// Objects of all tokens, by handle.
 static PLACES: Slab<Place> = Slab::new();
 
-/// Objects as they are now: a change puts another there. So the way of an operation to its key has no lock, and who finds a version
-/// gone looks which is the next.
+/// Objects as they are now: a change puts another there. So an operation finds its key without a lock, and a thread that finds a version gone looks
+/// for the next one.
 static VERSIONS: Slab<Arc<Object>> = Slab::new();
 
-/// Where an object is.
+/// The place of an object in the table.
 #[derive(Debug)]
 pub struct Place {
     /// Its table's number: handles of other tokens, and of a process before a fork, find nothing.
     table: u64,
-    /// The session that it ends with.
+    /// The session that the object ends with.
     session: Option<Handle>,
     /// The number in [`VERSIONS`] of the object as it is now.
     version: AtomicU64,
-    /// Whether it is indexed. Read and written while the index is locked.
+    /// Whether the object is indexed. Read and written while the index is locked.
     indexed: AtomicBool,
 }
 
@@ -57,7 +57,7 @@ impl Place {
         Ok(())
     }
 
-    /// The session that it ends with; `None` of a token's object.
+    /// The session that the object ends with; `None` for a token's object.
     pub fn session(&self) -> Option<Handle> {
         self.session
     }
@@ -97,19 +97,19 @@ pub struct Table {
 }
 
 impl Table {
-    /// An empty one, with a number that no other has, that tells nobody.
+    /// Makes an empty table, with a number that no other has, and without a function that hears of objects that go.
     pub fn new() -> Table {
         Table::telling(|_, _| {})
     }
 
-    /// An empty one that tells `gone`, which may keep objects by their handles.
+    /// Makes an empty table that calls `gone` for objects that go, for whoever keeps objects by their handles.
     pub fn telling(gone: Gone) -> Table {
         static NEXT: AtomicU64 = AtomicU64::new(1);
         let number = NEXT.fetch_add(1, Relaxed);
         Table { number, gone, index: Lock::new(Index::default()) }
     }
 
-    /// An empty one that tells whom this one tells.
+    /// Makes an empty table that calls the function that `self` calls.
     pub fn anew(&self) -> Table {
         Table::telling(self.gone)
     }
@@ -224,7 +224,7 @@ impl Table {
         }
     }
 
-    /// Takes away all that `which` names.
+    /// Removes all objects that `which` names.
     pub fn remove_all(&self, which: impl Fn(&Place) -> bool) {
         self.each(|handle, place| {
             if which(place) {
@@ -233,7 +233,7 @@ impl Table {
         });
     }
 
-    /// A short list that has all objects with these attributes; `None` where one of them is nobody's.
+    /// A short list that has all objects with these attributes; `None` where no object has one of them.
     pub fn shortest(&self, template: &Attributes) -> Option<List> {
         let find = |handle: Handle| {
             let place = self.get(handle).ok()?;

@@ -1,9 +1,9 @@
 //! The PIN for each use of a key (CKA_ALWAYS_AUTHENTICATE): which uses wait for it, and which have it.
 //!
-//! Every use of a key is one of two. An operation that a C_*Init begins has a [`Pin`] with it, made of its key, which is asked before the
-//! operation works; C_Login with CKU_CONTEXT_SPECIFIC gives it. A call that begins and ends by itself (C_UnwrapKey, C_DeriveKey,
-//! C_DecapsulateKey, C_WrapKey of such a key) asks [`Session::use_at_once`]: the standard has no moment for a login there, so the first call
-//! fails, the login is for it, and the same key is then used once by the next. One login is for one use: that which began last.
+//! Every use of a key is one of two. An operation that a C_*Init begins has a [`Pin`] with it, made of its key, which is asked before the operation
+//! works; C_Login with CKU_CONTEXT_SPECIFIC gives it. A call that begins and ends by itself (C_UnwrapKey, C_DeriveKey, C_DecapsulateKey, C_WrapKey of
+//! such a key) asks [`Session::use_at_once`]: the standard has no moment for a login there, so the first call fails, the login refers to that call,
+//! and the next call may use the same key once. One login is for one use: that which began last.
 
 use super::{Active, Session};
 use crate::object::Object;
@@ -19,10 +19,10 @@ static NEXT: AtomicU64 = AtomicU64::new(1);
 pub struct Pin(u64);
 
 impl Pin {
-    /// Of an operation without a key, or of one that was saved, which is done of none that waits.
+    /// The mark of an operation without a key, or of one that was restored from a saved state: it waits for no PIN.
     pub const NOT_WANTED: Pin = Pin(0);
 
-    /// Of an operation that begins with a key.
+    /// The mark of an operation that begins with `key`.
     #[inline]
     pub fn of(key: &Object) -> Pin {
         if key.wants_the_pin() { Pin(NEXT.fetch_add(1, Relaxed)) } else { Pin::NOT_WANTED }
@@ -34,7 +34,7 @@ impl Pin {
         self.0 != 0
     }
 
-    /// That the operation may work.
+    /// Checks that the operation may work: its PIN was given, or it wants none.
     ///
     /// # Errors
     /// `CKR_USER_NOT_LOGGED_IN`.
@@ -52,7 +52,7 @@ pub(super) struct AtOnce {
 }
 
 impl Active {
-    /// Everything here that may wait for the PIN.
+    /// Calls `body` for each operation of the session that may wait for the PIN.
     fn each_pin(&mut self, mut body: impl FnMut(&mut Pin)) {
         macro_rules! each {
             ($($field:ident)*) => { $(
@@ -68,7 +68,7 @@ impl Active {
 }
 
 impl Session {
-    /// That a call may use this key which begins and ends with that.
+    /// Checks that a call which begins and ends with this key may use it.
     ///
     /// # Errors
     /// `CKR_USER_NOT_LOGGED_IN`: once the PIN is given, the next call may.

@@ -10,7 +10,7 @@ use crate::rv::{Result, ensure};
 use adjunct::counters::Strength;
 use cryptoki_sys::*;
 
-/// Those of a session. Their keys are among those that the session keeps.
+/// Ended operations of a session, kept for reuse. Their keys are among those that the session keeps.
 #[derive(Default)]
 pub struct AllEnded {
     pub encrypt: Option<Run<dyn Cipher>>,
@@ -21,7 +21,7 @@ pub struct AllEnded {
 }
 
 impl AllEnded {
-    /// Takes away those with a key that the session keeps no more.
+    /// Drops ended operations with a key that the session no longer keeps.
     pub fn forget(&mut self, key: &Object) {
         fn forget<O: ?Sized>(place: &mut Option<Run<O>>, gone: usize) {
             let of_it = |run: &Run<O>| matches!(run.follows, Follows::While { key, .. } if key == gone);
@@ -37,7 +37,7 @@ impl AllEnded {
     }
 }
 
-/// Where operations of a kind run, and where one waits for the next message.
+/// The fields with the running operation of a kind, and with the one that waits for the next message.
 pub struct Places<O: ?Sized> {
     pub running: Field<Run<O>>,
     pub ended: Field<Run<O>>,

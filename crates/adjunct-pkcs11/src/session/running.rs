@@ -18,9 +18,9 @@ pub struct Running<O: ?Sized> {
     pub pin: Pin,
     /// Parts have come.
     pub parts: bool,
-    /// The result, where it did not fit into what the caller had for it.
+    /// The result, where it did not fit into the caller's buffer.
     pub ready: Option<Zeroizing<Vec<u8>>>,
-    /// None once the result is ready.
+    /// The operation; `None` once the result is ready.
     pub operation: Option<Box<O>>,
     /// The message has ended.
     pub over: bool,
@@ -29,7 +29,7 @@ pub struct Running<O: ?Sized> {
 }
 
 impl<O: ?Sized + Again> Running<O> {
-    /// One that begins.
+    /// Makes the state of an operation that begins.
     ///
     /// # Errors
     /// `CKR_HOST_MEMORY`.
@@ -39,7 +39,7 @@ impl<O: ?Sized + Again> Running<O> {
         Ok(adjunct::memory::boxed(Running { mechanism, pin, parts, ready: None, operation, over, follows })?)
     }
 
-    /// One that was saved.
+    /// Makes the state of an operation that was saved.
     ///
     /// # Errors
     /// `CKR_HOST_MEMORY`.
@@ -63,9 +63,9 @@ impl<O: ?Sized> Running<O> {
         self.operation.as_deref_mut().ok_or(Rv(CKR_OPERATION_ACTIVE))
     }
 
-    /// Ends it: `produce` writes the result, of `needed` bytes at most, or of just as many where the operation is `exact`. Where the caller only asks for
-    /// the length it goes on. Where there is less room, so it does if the length is exact; else the result is made, for it may be shorter, and
-    /// is kept for the next call if it is not. An operation whose PIN was not given ends without a result.
+    /// Ends the operation: `produce` writes the result, of `needed` bytes at most, or of just as many where the operation is `exact`. Where the
+    /// caller only asks for the length, the operation goes on. Where the buffer is too short, it goes on if the length is exact; else the result is
+    /// made, since it may be shorter, and is kept for the next call if it does not fit. An operation whose PIN was not given ends without a result.
     pub fn end(
         mut self: Box<Self>,
         out: &mut Out<'_>,

@@ -20,7 +20,7 @@ use cryptoki_sys::*;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// Why it was not done, in one line.
+/// Why an order was not carried out, in one line.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Error(pub String);
 
@@ -37,7 +37,7 @@ type Result<T> = std::result::Result<T, Error>;
 /// The tokens that are configured.
 #[derive(Debug, Clone)]
 pub struct Tokens {
-    /// In the order of their slots.
+    /// The tokens in the order of their slots.
     pub tokens: Vec<Configured>,
     /// The configuration's file, where there is one.
     pub configuration: Option<PathBuf>,
@@ -54,38 +54,39 @@ pub fn tokens() -> Tokens {
 /// A user of a token.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct User {
-    /// There is a PIN.
+    /// Whether the user has a PIN.
     pub has_pin: bool,
     /// The PIN is sealed by a TPM.
     pub sealed: bool,
-    /// Tries that are left; `None` where that cannot be read.
+    /// Tries of the PIN that are left; `None` where that cannot be read.
     pub tries_left: Option<u8>,
 }
 
 /// A token's file as it is found. Nothing is tried, and nothing written.
 #[derive(Debug, Clone, Default)]
 pub struct Examined {
-    /// There is a file.
+    /// Whether there is a file.
     pub exists: bool,
-    /// Its bytes.
+    /// Bytes of the file.
     pub bytes: u64,
     /// What is wrong with it, in a line.
     pub trouble: Option<String>,
-    /// It was found to be damaged.
+    /// Whether the file was found to be damaged.
     pub damaged: bool,
-    /// It was written by a newer version.
+    /// Whether the file was written by a newer version.
     pub newer: bool,
-    /// Its frames fit together, as far as that shows without a PIN: each says which it follows. One of an older version does not say.
+    /// Whether the file's frames fit together, as far as that shows without a PIN: each says which one it follows. A frame of an older version does
+    /// not say that.
     pub checked: bool,
-    /// It is of an older version of the format, and PINs that were changed or objects that were destroyed can still be read of it.
+    /// Whether the file is of an older version of the format, and PINs that were changed or objects that were destroyed can still be read in it.
     pub leftovers: bool,
     /// What is wrong with it though it can be used, in a line: bytes of nobody's at its end.
     pub foreign: Option<String>,
     /// An older copy was put in its place: what is said of that, in a line.
     pub older: Option<String>,
-    /// Others could change it, or its directory; nobody uses it then.
+    /// Whether other users could change the file or its directory; the module does not use it then.
     pub unsafe_rights: bool,
-    /// Its label, and its serial number.
+    /// Label of the token.
     pub label: Option<String>,
     /// The token's serial number.
     pub serial: Option<String>,
@@ -93,13 +94,13 @@ pub struct Examined {
     pub users: [User; 2],
     /// Objects, of which nothing was checked.
     pub objects: Option<usize>,
-    /// This user could write to it.
+    /// Whether this user could write to the file.
     pub writable: bool,
     /// Every user could read it.
     pub readable_by_others: bool,
-    /// Its group could read it: a server's workers, where the owner has let them.
+    /// Whether the file's group could read it: a server's workers, where the owner has let them.
     pub readable_by_group: bool,
-    /// Somebody writes to it just now: the process, where that can be found out.
+    /// The process that writes to the file just now, where that can be found out; the outer `None`: nobody writes.
     pub writer: Option<Option<u32>>,
 }
 
@@ -165,7 +166,7 @@ pub fn examine(token: &Configured) -> Examined {
     seen
 }
 
-/// The TPM that a token's PINs are or would be sealed by: where it is, and what is wrong with it, for one that has not sealed them too.
+/// The TPM that seals a token's PINs, or would: its path, and what is wrong with it, also for a TPM other than the one that sealed them.
 pub fn tpm(token: &Configured) -> (PathBuf, Option<String>) {
     let tpm = Tpm::new(token.tpm.clone());
     let sealed_by = place(token).read_whole().ok().flatten().and_then(|whole| {
@@ -190,9 +191,9 @@ pub struct New<'a> {
     pub user_pin: &'a [u8],
     /// The label, blanks behind.
     pub label: &'a [u8; 32],
-    /// Both PINs are sealed by the TPM, also where the configuration names none.
+    /// Whether the TPM seals both PINs, also where the configuration names none.
     pub seal: bool,
-    /// A token that is there goes, with all its objects.
+    /// Whether an existing token goes, with all its objects.
     pub replace: bool,
 }
 
@@ -230,7 +231,7 @@ pub fn initialize(token: &Configured, new: &New<'_>) -> Result<()> {
     })
 }
 
-/// That there is a token where one was to be made.
+/// The error for a token that exists where a new one was to be made.
 pub fn already(token: &Configured, seen: &Examined) -> Error {
     let label = seen.label.as_deref().unwrap_or_default();
     let path = token.path.display();
@@ -273,13 +274,13 @@ fn eyes(keys: &Arc<Keys>) -> Eyes {
 /// What repair did.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Repaired {
-    /// There was nothing to do: so many objects.
+    /// The file was whole; with what is in it.
     Whole(Contents),
     /// The file was made anew.
     Anew {
-        /// Objects that are there.
+        /// Objects that were kept.
         kept: usize,
-        /// Objects that can be seen to have been there, and not be read.
+        /// Objects that can be seen to have been there, and cannot be read.
         lost: usize,
         /// The user's PIN is lost.
         without_user: bool,
@@ -397,7 +398,7 @@ fn sum(bytes: &[u8]) -> [u8; SUM] {
     sum
 }
 
-/// A token in one file: magic (16), version (4), seconds since 1970 (8), length (8), the token's file as far as its frames are whole,
+/// Writes a token into one file: magic (16), version (4), seconds since 1970 (8), length (8), the token's file as far as its frames are whole,
 /// SHA-256 of all that. It needs no PIN; what it holds is sealed as in the token's file.
 ///
 /// # Errors
@@ -444,9 +445,9 @@ fn content(backup: &[u8]) -> std::result::Result<(&[u8], u64), &'static str> {
 /// What a backup holds.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Restored {
-    /// What is in it.
+    /// What the backup contains.
     pub contents: Contents,
-    /// When it was made, in seconds since 1970.
+    /// Time at which it was made, in seconds since 1970.
     pub seconds: u64,
     /// How many changes later the same token was that is there, or was.
     pub newer: Option<u64>,

@@ -31,9 +31,9 @@ const MOST: usize = 64;
 /// A change of an object.
 #[derive(Debug)]
 pub enum Change {
-    /// A new one.
+    /// A new object.
     New(Object),
-    /// Another in the place of one.
+    /// An object that takes the place of another.
     Replaced(Object),
     Removed(Arc<Object>),
 }
@@ -51,7 +51,7 @@ impl Change {
 #[derive(Debug)]
 pub(super) struct Request {
     login: Arc<Login>,
-    /// Of the objects that it changes.
+    /// Identifiers of the objects that it changes.
     uids: Vec<Uid>,
     changes: Lock<Vec<Change>>,
     /// The handles of the new and replaced objects.
@@ -60,11 +60,11 @@ pub(super) struct Request {
     state: AtomicU32,
 }
 
-/// Its thread is awake, or about to be.
+/// State of a request whose thread is awake, or about to be.
 const WAITS: u32 = 0;
-/// Its thread sleeps on the word, or is about to.
+/// State of a request whose thread sleeps on the word, or is about to.
 const SLEEPS: u32 = 1;
-/// Its thread was to be woken, and was awake: it does not sleep before it has tried again.
+/// State of a request whose thread was to be woken, and was awake: it tries again before it sleeps.
 const WOKEN: u32 = 2;
 /// `outcome` holds what became of it.
 const DONE: u32 = 3;
@@ -99,7 +99,7 @@ impl Request {
         self.state.fetch_update(AcqRel, Acquire, |state| (state != DONE).then_some(WAITS)).is_err()
     }
 
-    /// Gives it its outcome, and wakes its thread.
+    /// Gives the request its outcome, and wakes its thread.
     pub fn finish(&self, with: Result<Vec<Handle>>) {
         self.outcome.hold(|outcome, _| *outcome = with);
         if self.state.swap(DONE, AcqRel) == SLEEPS {
@@ -107,7 +107,7 @@ impl Request {
         }
     }
 
-    /// Ends its thread's sleep, or keeps it from the next.
+    /// Ends the sleep of the request's thread, or keeps the thread from the next one.
     fn wake(&self) {
         let woken = |state| match state {
             SLEEPS => Some(WAITS),
@@ -119,7 +119,7 @@ impl Request {
         }
     }
 
-    /// What became of it, once a writer has taken it.
+    /// The outcome of the request, once a writer has taken it.
     ///
     /// # Errors
     /// Those of its changes.
@@ -172,13 +172,13 @@ impl Queue {
         })
     }
 
-    /// For a writer that leaves: the next one need not sleep any longer.
+    /// Wakes the next writer when this one leaves, so that it need not sleep any longer.
     pub fn wake_next(&self) {
         let next = self.hold(|waiting| waiting.front().cloned());
         next.inspect(|request| request.wake());
     }
 
-    /// For the writer: the oldest requests of one login of which no two change the same object; none where none wait.
+    /// Takes, for the writer, the oldest requests of one login of which no two change the same object; empty where none wait.
     pub fn next(&self) -> Vec<Taken> {
         self.hold(|waiting| {
             let (mut batch, mut uids) = (Vec::<Taken>::new(), BTreeSet::new());
@@ -199,7 +199,7 @@ impl Queue {
     }
 }
 
-/// A request that the writer has. Dropped without an outcome, it fails: whoever waits for it does not wait for ever.
+/// A request that the writer has. Dropped without an outcome, it fails, so that no thread waits for ever.
 #[derive(Debug)]
 pub(super) struct Taken {
     request: Arc<Request>,
@@ -216,12 +216,12 @@ impl Taken {
         &self.request.login
     }
 
-    /// Its changes, with the identifiers of their objects.
+    /// The changes of the request, with the identifiers of their objects.
     pub fn named(&self) -> impl Iterator<Item = (&Change, Uid)> {
         self.changes.iter().zip(self.request.uids.iter().copied())
     }
 
-    /// Whether it does nothing but destroy objects.
+    /// Whether the request only destroys objects.
     pub fn destroys(&self) -> bool {
         self.changes.iter().all(|change| matches!(change, Change::Removed(_)))
     }

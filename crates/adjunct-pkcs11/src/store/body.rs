@@ -10,7 +10,7 @@ use zeroize::Zeroizing;
 const BYTES: u8 = 0;
 const NUMBERS: u8 = 1;
 const TEMPLATE: u8 = 2;
-/// The deepest that templates lie in templates: no caller's are deeper.
+/// The deepest nesting of templates in templates: no caller's are deeper.
 const DEEPEST: usize = 8;
 const SIZE: usize = size_of::<CK_ULONG>();
 /// Bytes of an attribute before its value.
@@ -31,7 +31,7 @@ fn length(attributes: &Attributes) -> usize {
     2 + values.sum::<usize>()
 }
 
-/// As bytes.
+/// Encodes attributes as the body of a record.
 ///
 /// # Errors
 /// [`Trouble::Memory`], [`Trouble::TooLong`].
@@ -88,7 +88,7 @@ fn number(bytes: &[u8]) -> u64 {
     bytes.iter().rev().fold(0, |number, byte| number << 8 | u64::from(*byte))
 }
 
-/// Of bytes.
+/// Decodes the body of a record.
 ///
 /// # Errors
 /// [`Trouble::Damaged`], [`Trouble::Memory`].

@@ -29,7 +29,7 @@ const LONGEST: u64 = 1 << 20;
 #[derive(Debug, serde::Deserialize)]
 #[serde(deny_unknown_fields)]
 struct File {
-    /// The slots that there are, in their order; all where it is not said.
+    /// The slots, in their order; `None`: all.
     #[serde(default)]
     slots: Option<Vec<u32>>,
     #[serde(default)]
@@ -47,14 +47,14 @@ struct Token {
     tpm: Option<PathBuf>,
 }
 
-/// A token that there is, or could be.
+/// A token that is configured, whether it exists or not.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Configured {
     /// Its slot.
     pub slot: CK_SLOT_ID,
     /// Its file.
     pub path: PathBuf,
-    /// Whether it is never written to.
+    /// Whether the file is never written to.
     pub read_only: bool,
     /// The TPM that seals new PINs.
     pub tpm: Option<PathBuf>,
@@ -68,7 +68,7 @@ fn directory(variable: &str, beneath_home: &str) -> Option<PathBuf> {
     absolute(variable).or_else(|| absolute("HOME").map(|home| home.join(beneath_home)))
 }
 
-/// Where the user's own token is. Root's is the machine's, unless XDG_DATA_HOME says otherwise.
+/// Path of the user's own token. Root's is the machine's, unless XDG_DATA_HOME says otherwise.
 fn own() -> Option<PathBuf> {
     let root = rustix::process::geteuid().is_root() && secure_env("XDG_DATA_HOME").is_none();
     let data = if root { Some(PathBuf::from("/var/lib")) } else { directory("XDG_DATA_HOME", ".local/share") };
@@ -147,7 +147,7 @@ fn parse(text: &str) -> Result<Said, String> {
 /// What is configured.
 struct Whole {
     tokens: BTreeMap<CK_SLOT_ID, Configured>,
-    /// The slots that there are, in their order; `None` where nobody has said.
+    /// The slots, in their order; `None` where no configuration says.
     slots: Option<Vec<CK_SLOT_ID>>,
     /// The configuration's file.
     path: Option<PathBuf>,
@@ -190,13 +190,13 @@ pub fn configured() -> (Vec<Configured>, Option<PathBuf>, Option<String>) {
 #[derive(Debug)]
 pub struct Stores {
     pub stores: BTreeMap<CK_SLOT_ID, Store>,
-    /// The slots, in their order, the accelerator's among them; `None` where nobody has said which there are.
+    /// The slots, in their order, the accelerator's among them; `None` where no configuration says.
     pub slots: Option<Vec<CK_SLOT_ID>>,
     /// A line for each thing that is wrong.
     pub wrong: Vec<String>,
 }
 
-/// The stores that are configured. Nothing is made.
+/// Reads which stores are configured. Makes none.
 pub fn stores() -> Stores {
     let Whole { tokens, slots, wrong, .. } = whole();
     let store = |token: Configured| (token.slot, Store::new(token.path, token.read_only, token.tpm));

@@ -24,7 +24,8 @@ type Result<T> = std::result::Result<T, Trouble>;
 const LEAST: Duration = Duration::from_millis(60);
 /// KiB of memory of a derivation.
 const MEMORY: u32 = 64 << 10;
-/// The most that a file may ask for: a changed bit in a damaged one is not to keep a repair for hours, or take all memory. By far more than any machine sets.
+/// The most that a file may ask for of Argon2id, by far more than any machine sets: a changed bit in a damaged file must not keep a repair for hours,
+/// or take all memory.
 const MOST: [u32; 3] = [1 << 20, 1 << 8, 64];
 
 /// The keys of an open token; wiped when dropped.
@@ -105,13 +106,13 @@ fn unwrap(key: &Secret, aad: &[u8], wrapped: &Wrapped) -> Result<Option<Secret>>
     Ok(bool::from(tag.ct_eq(&wrapped.tag)).then_some(secret))
 }
 
-/// The key that the token key of a role is wrapped under, of what both sides have.
+/// Derives the key that wraps a role's token key, from the secret that both sides share.
 fn grip_key(shared: &[u8], aad: &[u8], ephemeral: &[u8; 32], public: &[u8]) -> Secret {
     hmac(shared, &[b"adjunct token role", aad, ephemeral, public])
 }
 
 impl Keys {
-    /// New ones, for a new token or in the place of others.
+    /// Makes new keys, for a new token or in place of others.
     pub fn new(header: &Header) -> Keys {
         let mut token = Zeroizing::new([0; 32]);
         random(&mut token[..]);
@@ -127,28 +128,28 @@ impl Keys {
         Keys { version, id, key, token, chain, own: None }
     }
 
-    /// Those of a token that fuzzing and its seeds are made with.
+    /// Fixed keys of a token, for fuzzing and its seeds.
     pub fn fixed(header: &Header) -> Keys {
         Keys::of(header, Zeroizing::new([7; 32]))
     }
 
-    /// The token that they open.
+    /// Identifier of the token that the keys open.
     pub fn id(&self) -> &Uid {
         &self.id
     }
 
-    /// Whether they are those of a file with this header.
+    /// Whether the keys are those of a file with this header.
     pub fn fit(&self, header: &Header) -> bool {
         (self.version, &self.id, &self.key) == (header.version, &header.id, &header.key)
     }
 
-    /// With the secret of a role.
+    /// Adds the secret of a role.
     pub fn owned(mut self, own: Own) -> Keys {
         self.own = Some(own);
         self
     }
 
-    /// Those that a PIN opens; `None` if it is wrong.
+    /// Opens a token's keys with a PIN; `None` if it is wrong.
     ///
     /// # Errors
     /// [`Trouble::Memory`]; [`Trouble::Damaged`] of a role that cannot be; [`Trouble::Tpm`].
@@ -165,7 +166,7 @@ impl Keys {
         Keys::by_secret(header, role, Own { role: which, secret })?.map_or(Err(Trouble::Damaged), |keys| Ok(Some(keys)))
     }
 
-    /// Those that the secret of a role opens; `None` if it is not that of this role.
+    /// Opens a token's keys with the secret of a role; `None` if the secret is not this role's.
     fn by_secret(header: &Header, role: &Role, own: Own) -> Result<Option<Keys>> {
         let Some(grip) = &role.grip else {
             let token = own.secret.clone();
@@ -186,7 +187,7 @@ impl Keys {
         [&header.id[..], &header.key, &[which]].concat()
     }
 
-    /// Those of a file that was written anew under another key since these were opened; `None` where the role's PIN has been changed.
+    /// Keys of a file that was written anew under another key since `self` was opened; `None` where the role's PIN has been changed.
     pub fn follow(&self, header: &Header, roles: &[Option<Role>; 2]) -> Option<Keys> {
         let own = self.own.clone().filter(|_| self.id == header.id)?;
         let role = roles.get(usize::from(own.role).checked_sub(1)?)?.as_ref()?;
@@ -229,7 +230,7 @@ impl Keys {
         Ok(Role { grip: Some(new.grip(header, which, role.pair, &peer)?), ..role.clone() })
     }
 
-    /// A role that a PIN opens, with a derivation that takes this machine long enough, and where there is a TPM only with that.
+    /// Makes a role that a PIN opens, with a derivation that takes this machine long enough, and with a TPM's secret where there is a TPM.
     ///
     /// # Errors
     /// [`Trouble::Memory`], [`Trouble::Tpm`].
@@ -384,7 +385,7 @@ mod tests {
         }
     }
 
-    /// Of two holders one gets a new PIN and all a new key: the other's PIN and who is logged in by it go on, the old PIN opens nothing.
+    /// When one of two holders gets a new PIN and the token a new key, the other's PIN and logins go on, and the old PIN opens nothing.
     #[test]
     fn a_new_key_is_handed_over_to_the_other_role() {
         for version in [Version::One, Version::Two] {

@@ -1,9 +1,9 @@
-//! What no longer counts is made unreadable, also for who has the token key and the PINs.
+//! Records that no longer count are made unreadable, also for an attacker who has the token key and the PINs.
 //!
-//! An object that is destroyed or changed leaves its record in the file. Writing the file anew for each would cost as much as the token is
-//! big: so the record's slot, a part of its key, is overwritten in place (32 bytes and one `fdatasync`, for all changes of a batch together), and
-//! the record goes when the file is next written anew. The frame that says that the object is gone is on the disk before: who is killed in
-//! between has destroyed it, and whoever writes next, or logs in and may write, overwrites the slot.
+//! An object that is destroyed or changed leaves its record in the file. Writing the file anew for each would cost as much as the token is big: so
+//! the record's slot, a part of its key, is overwritten in place (32 bytes and one `fdatasync`, for all changes of a batch together), and the record
+//! goes when the file is next written anew. The frame that says that the object is gone is on the disk before: a writer that is killed in between has
+//! destroyed the object, and the next writer, or the next login that may write, overwrites the slot.
 
 use super::crypt::Keys;
 use super::file::{self, Place, Seen};
@@ -24,7 +24,7 @@ pub const DAMAGED: &str = ".damaged";
 pub struct Spent {
     pub uid: Uid,
     pub version: u64,
-    /// Where its slot is.
+    /// Offset of the record's slot.
     pub slot: u64,
 }
 
@@ -42,7 +42,7 @@ fn overwrite(file: &rustix::fd::OwnedFd, keys: &Keys, spent: &[Spent]) -> Result
 }
 
 impl Store {
-    /// Makes records unreadable that no longer count, for good. What cannot be done now is done later.
+    /// Makes records unreadable that no longer count, for good. A record that cannot be erased now is erased later.
     pub(super) fn erase(&self, state: &mut State, keys: &Keys) -> Result {
         let Some(token) = state.token.as_mut().filter(|token| !token.spent.is_empty() && keys.fit(&token.header))
         else {
@@ -133,7 +133,7 @@ fn erase_in(copy: &std::path::Path, uids: &[Uid], token: &Seen) -> Result {
 }
 
 impl Initialized {
-    /// Where the slot of a record is that begins at this place among the records of the next frame.
+    /// Offset of the slot of a record that begins at `record` among the records of the next frame.
     pub(super) fn slot_of_next(&self, record: usize) -> u64 {
         self.end + (format::FRAME_HEAD + record + RECORD_HEAD) as u64
     }

@@ -20,7 +20,7 @@ const PATIENCE: Duration = Duration::from_secs(60);
 const OURS: Mode = Mode::RUSR.union(Mode::WUSR);
 const FLAGS: OFlags = OFlags::CLOEXEC.union(OFlags::NOFOLLOW).union(OFlags::NONBLOCK).union(OFlags::NOCTTY);
 
-/// Where a store is.
+/// The files of a store.
 #[derive(Debug, Clone)]
 pub struct Place {
     pub path: PathBuf,
@@ -28,12 +28,12 @@ pub struct Place {
     pub read_only: bool,
 }
 
-/// Which file it is, and how long.
+/// Identity and length of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Seen {
     device: u64,
     inode: u64,
-    /// When it was last written to or renamed: numbers of files that are gone are given again.
+    /// Time at which the file was last written to or renamed: the numbers of files that are gone are given again.
     changed: (i64, u64),
     pub length: u64,
 }
@@ -45,7 +45,7 @@ impl Seen {
         Seen { device: stat.st_dev as u64, inode: stat.st_ino as u64, changed, length: stat.st_size as u64 }
     }
 
-    /// A number that is another for another file, or the same one at another time; never 0.
+    /// A number that identifies the file and its state: it differs for another file and for this one at another time, and is never 0.
     pub fn print(&self) -> u64 {
         let parts = [self.device, self.inode, self.changed.0 as u64, self.changed.1, self.length];
         // Steps that lose nothing: two that differ in one part alone differ.
@@ -53,13 +53,13 @@ impl Seen {
         parts.into_iter().fold(1, mix).max(1)
     }
 
-    /// Whether it is the same file, of whatever length.
+    /// Whether both are looks at the same file, of whatever length.
     pub fn same_file(&self, other: &Seen) -> bool {
         (self.device, self.inode) == (other.device, other.inode)
     }
 }
 
-/// That this thread may write, and nobody else.
+/// The right to write the token's file, which no other thread or process has meanwhile.
 #[derive(Debug)]
 pub struct Held {
     lock: FileLock,
@@ -85,9 +85,9 @@ pub struct Whole {
 /// What becomes of the file that another takes the place of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Old<'a> {
-    /// Its bytes are overwritten, and it goes.
+    /// The old file's bytes are overwritten, and it is removed.
     Wiped,
-    /// It stays under another name.
+    /// The old file stays under another name.
     Kept(&'a Path),
 }
 
@@ -103,7 +103,7 @@ impl Place {
         self.path.parent().unwrap_or(Path::new("/"))
     }
 
-    /// Another file beside it.
+    /// Path of another file beside the token's.
     pub fn beside(&self, ending: &str) -> PathBuf {
         let mut name = self.path.clone().into_os_string();
         name.push(ending);
@@ -123,7 +123,7 @@ impl Place {
         }
     }
 
-    /// Opens it, and says whether for writing; `None` where nothing is there.
+    /// Opens the file, for writing if that is possible, and says so; `None` where there is no file.
     ///
     /// # Errors
     /// [`Trouble::Unsafe`], [`Trouble::Unreadable`], and what the system says.
@@ -153,7 +153,7 @@ impl Place {
         Ok(Some((file, Seen::of(&stat), writable)))
     }
 
-    /// All of it; `None` where nothing is there. A file that has been replaced while it was read is read again: its bytes may have been
+    /// Reads the whole file; `None` where there is none. A file that was replaced while it was read is read again: its bytes may have been
     /// overwritten by then.
     ///
     /// # Errors
@@ -168,7 +168,7 @@ impl Place {
         }
     }
 
-    /// The counters of its PINs' tries; `None` where nothing is there.
+    /// Reads the counters of the PINs' tries; `None` where there is no file.
     ///
     /// # Errors
     /// [`Trouble::Damaged`], [`Trouble::Unsafe`], and what the system says.
@@ -190,7 +190,7 @@ impl Place {
         Ok(self.look()?.is_some_and(|now| now.same_file(opened)))
     }
 
-    /// A name beside it that nothing has yet.
+    /// Finds a file name beside the token's that is not taken.
     ///
     /// # Errors
     /// What the system says.
@@ -212,7 +212,7 @@ impl Place {
         seen(name).is_ok_and(|named| seen(&self.path).is_ok_and(|own| own.same_file(&named)))
     }
 
-    /// A name beside it under which what another takes the place of may stay.
+    /// Finds a file name beside the token's under which a replaced file may stay.
     ///
     /// # Errors
     /// What the system says.
@@ -240,7 +240,7 @@ impl Place {
         Ok(names)
     }
 
-    /// Who holds the lock of writers, if somebody does: the process, where that can be found out.
+    /// Process that holds the writers' lock, the inner `None` where that cannot be found out; the outer `None` where nobody holds it.
     ///
     /// # Errors
     /// What the system says.
@@ -254,7 +254,7 @@ impl Place {
         Ok(Some(process.or_else(|| holder_of(&seen))))
     }
 
-    /// Who may do what with the file and its directory: their modes, and whether they belong to root or this user.
+    /// Modes of the file and its directory, and whether they belong to root or this user.
     ///
     /// # Errors
     /// What the system says.
@@ -263,7 +263,7 @@ impl Place {
         Ok([of(fs::lstat(&self.path)?), of(fs::stat(self.directory())?)])
     }
 
-    /// Whether it could be written to.
+    /// Whether the file could be written to.
     pub fn is_writable(&self) -> bool {
         let exists = |path: &&Path| fs::access(*path, Access::EXISTS).is_ok();
         let there = std::iter::once(&*self.path).chain(self.directory().ancestors()).find(exists);
@@ -361,7 +361,7 @@ impl Place {
         }
     }
 
-    /// What a writer that was killed has left beside the file: a new file that was not put in its place, or the one that was there before.
+    /// Removes what a writer that was killed has left beside the file: a new file that was not put in its place, or the one that was there before.
     fn clear(&self) -> Result<()> {
         match fs::lstat(self.beside(".new")) {
             Err(Errno::NOENT) => Ok(()),
@@ -487,7 +487,7 @@ impl Place {
     }
 }
 
-/// The process that has a file open and locked, of those that this user may look at.
+/// The process that has a file open and locked, among those that this user may look at.
 fn holder_of(file: &Seen) -> Option<u32> {
     let processes = std::fs::read_dir("/proc").ok()?.flatten();
     for process in processes.filter(|process| process.file_name().as_encoded_bytes()[0].is_ascii_digit()) {
@@ -572,7 +572,7 @@ pub fn read(file: &OwnedFd, mut at: u64, count: u64) -> Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// Writes all of it. A file may not become longer than the process's limit: the signal for that would end the program.
+/// Writes all bytes. A file may not become longer than the process's limit: the signal for that would end the program.
 ///
 /// # Errors
 /// What the system says; some of it may be written then.
@@ -590,7 +590,7 @@ pub fn write(file: &OwnedFd, mut at: u64, mut bytes: &[u8]) -> Result<()> {
     Ok(())
 }
 
-/// As it is now.
+/// Looks at the file as it is now.
 ///
 /// # Errors
 /// What the system says.

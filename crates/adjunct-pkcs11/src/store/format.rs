@@ -60,12 +60,12 @@ pub enum Version {
 pub const MAGIC: &[u8; 16] = b"adjunct-token\r\n\x1a";
 /// Bytes of the header.
 pub const HEADER: usize = 128;
-/// Where the counters are, and bytes of each.
+/// Offset of the counters; each has [`COUNTER`] bytes.
 pub const COUNTERS: usize = 128;
 pub const COUNTER: usize = 32;
-/// Where what a header says stands again.
+/// Offset of the second copy of what the header says.
 pub const AGAIN: usize = 192;
-/// Where the frames begin.
+/// Offset of the first frame.
 pub const FRAMES: usize = 256;
 const FRAME_MAGIC: [u8; 4] = *b"\x89Fr\n";
 pub const FRAME_HEAD: usize = 24;
@@ -210,14 +210,14 @@ impl Header {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Counters {
     change: u64,
-    /// Of the user and of the security officer.
+    /// Failed tries of the user's PIN and of the security officer's.
     pub tries: [u8; 2],
     /// How often records were ended in place without a frame that says so.
     pub ended: u32,
 }
 
 impl Counters {
-    /// Those that are written next, and where.
+    /// Makes the counters that are written next, and the place where they go.
     pub fn next(self, tries: [u8; 2], ended: u32) -> (Counters, usize) {
         let change = self.change + 1;
         (Counters { change, tries, ended }, COUNTERS + COUNTER * (change % 2) as usize)
@@ -273,7 +273,7 @@ impl Kind {
         matches!(self, Kind::Open | Kind::Private | Kind::Sealed)
     }
 
-    /// Whether its body cannot be read without the token key.
+    /// Whether the record's body cannot be read without the token key.
     pub fn is_sealed(self) -> bool {
         matches!(self, Kind::Private | Kind::Sealed)
     }
@@ -286,7 +286,7 @@ impl Kind {
 /// What stands in a slot.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Slot {
-    /// There is none, in a record without one.
+    /// No slot: the record has none.
     None,
     /// A part of the record's key.
     Live,
@@ -337,7 +337,7 @@ impl Record<'_> {
         }
     }
 
-    /// Whether it says that its object is no more.
+    /// Whether the record says that its object was destroyed.
     pub fn is_end(&self) -> bool {
         self.kind == Kind::Gone || self.state() == Slot::Ended
     }
@@ -372,7 +372,7 @@ pub fn close_record(head: &mut [u8], nonce: &[u8; 12], tag: &[u8; 16]) {
     head[44..60].copy_from_slice(tag);
 }
 
-/// The record that some bytes begin with; `None` where they cannot be one.
+/// Parses the record that some bytes begin with; `None` where they cannot be one.
 pub fn record(bytes: &[u8], version: Version) -> Option<Record<'_>> {
     let kind = match bytes.first()? {
         1 => Kind::Open,
@@ -410,12 +410,12 @@ pub struct Frame<'a> {
     pub number: u64,
     pub head: &'a [u8],
     pub records: Vec<Record<'a>>,
-    /// Where those begin, from the first frame's begin on.
+    /// Offset of the records from the frame's beginning.
     pub at: usize,
     pub link: Link,
     /// See [`tail`].
     pub tail: &'a [u8],
-    /// All its bytes.
+    /// Length of the whole frame in bytes.
     pub length: usize,
 }
 
@@ -441,9 +441,9 @@ pub struct Before {
 /// What is behind the last whole frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Behind {
-    /// Nothing.
+    /// Nothing is behind the last frame.
     Nothing,
-    /// A frame that a writer had not ended.
+    /// A frame that a writer had not finished.
     Torn,
     /// Bytes that no frame begins with.
     Foreign,
@@ -464,7 +464,7 @@ fn may_be_torn(rest: &[u8]) -> bool {
     rest.ends_with(&[0; 4]) || (rest.len() < FRAME_HEAD && begins)
 }
 
-/// The frames that `bytes` begin with. What is behind them is not whole, or none.
+/// Reads the frames that `bytes` begin with. What is behind them is no frame, or not a whole one.
 ///
 /// # Errors
 /// [`Trouble::Damaged`].

@@ -1,9 +1,9 @@
-//! A second place that knows how far a token had come: the file of the writers' lock, beside the token's own.
+//! A second record of a token's last change: the file of the writers' lock, beside the token's own.
 //!
-//! A file that was put back as a whole, of an hour or a year ago, is a whole file: nothing in it can tell. So each change notes in the other file
-//! which token it was and the number of its frame, and a token's file with a lower number is an older copy, which is said and not refused. That tells
-//! of copies put back by accident or by somebody who did not think of it; not of one who puts back both files. What is noted is no secret and
-//! not authenticated: whoever may write it may write the token's file.
+//! Nothing inside a token's file shows that the whole file is an older copy that was put back. So each change notes the token's identifier and the
+//! number of its frame in the other file, and a token's file with a lower number is an older copy, which is reported and not refused. That finds
+//! copies that were put back by accident, and not an attacker who puts back both files. The note is no secret and not authenticated: whoever may
+//! write it may write the token's file.
 
 use super::file::{self, Held, Place};
 use super::format::{Behind, Header, Uid, number, u32_at, u64_at};
@@ -84,7 +84,7 @@ impl Initialized {
     }
 }
 
-/// That an older copy was put in the token's place.
+/// The remark that an older copy was put in the token's place.
 pub fn older(changes: u64) -> String {
     let missing = match changes {
         0 => "its last changes are missing".to_owned(),
@@ -94,7 +94,7 @@ pub fn older(changes: u64) -> String {
     format!("an older copy was put in its place, {missing}")
 }
 
-/// That there are bytes of nobody's.
+/// The remark that bytes at the file's end are not adjunct's.
 pub fn foreign(bytes: u64) -> String {
     format!(
         "{bytes} bytes at its end are not adjunct's; all before them is there, and `adjunct token repair` takes them away"

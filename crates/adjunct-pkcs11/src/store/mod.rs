@@ -54,7 +54,7 @@ use std::time::Duration;
 use tpm::Tpm;
 use trouble::Trouble;
 
-/// Who has a PIN.
+/// A role that has a PIN.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Holder {
     User = 0,
@@ -62,7 +62,7 @@ pub enum Holder {
 }
 
 impl Holder {
-    /// The identifier of its role.
+    /// Identifier of the holder's role.
     const fn number(self) -> u8 {
         self as u8 + 1
     }
@@ -83,11 +83,11 @@ pub struct Store {
     queue: Queue,
     /// [`Seen::print`] of the file when all of it was in the table; 0 while it may not be. Whoever finds it unchanged needs no lock.
     current: AtomicU64,
-    /// There is a token, as far as was seen.
+    /// Whether there is a token, as far as was seen.
     initialized: AtomicBool,
-    /// It cannot be written to, as far as was seen.
+    /// Whether the file cannot be written to, as far as was seen.
     read_only: AtomicBool,
-    /// Who seals PINs, and whether new ones are, by configuration.
+    /// The TPM that seals PINs, and (`seals`) whether the configuration has new ones sealed.
     tpm: Tpm,
     seals: bool,
     /// Wrong PINs that could not be written down, of the user and of the security officer.
@@ -95,7 +95,7 @@ pub struct Store {
     standing: standing::Noted,
 }
 
-/// That somebody is logged in.
+/// A login: who is logged in, and the keys that the PIN opened.
 #[derive(Debug)]
 struct Login {
     keys: Lock<Arc<Keys>>,
@@ -117,7 +117,7 @@ impl Login {
         drop(old);
     }
 
-    /// What whoever it is reads a file with, also one that was written anew under another key since the login. Nothing where its PIN has been
+    /// The keys with which the login reads a file, also one that was written anew under another key since the login. `None` where its PIN has been
     /// changed: what was read before stays in use then, and what the file holds by now is for those with the new PIN.
     fn eyes(&self, header: &Header, roles: &[Option<Role>; 2]) -> Option<Eyes> {
         let mut keys = self.keys();
@@ -132,7 +132,7 @@ impl Login {
 /// What is known of the file.
 #[derive(Debug, Default)]
 struct State {
-    /// As it was when it was read last.
+    /// The file as it was when it was read last; `None` before.
     seen: Option<Seen>,
     trouble: Option<Trouble>,
     token: Option<Initialized>,
@@ -143,7 +143,7 @@ struct State {
 struct Initialized {
     header: Header,
     writable: bool,
-    /// Where its whole frames end, and the number of the last.
+    /// Offset where the whole frames end, and (`number`) the number of the last frame.
     end: u64,
     number: u64,
     /// The last bytes of that.
@@ -164,7 +164,7 @@ struct Initialized {
     ended: u32,
     /// Records that no longer count, and can still be opened.
     spent: Vec<Spent>,
-    /// In a file of version 1: PINs of before, and sealed objects that were destroyed or changed, can still be opened.
+    /// Whether the file is of version 1, where earlier PINs, and sealed objects that were destroyed or changed, can still be opened.
     leftovers: bool,
 }
 
@@ -173,7 +173,7 @@ struct Initialized {
 struct Known {
     version: u64,
     bytes: u64,
-    /// Where its slot is.
+    /// Offset of the object's slot.
     slot: u64,
     sealed: bool,
 }
@@ -187,7 +187,7 @@ pub struct Info {
 }
 
 impl Store {
-    /// That of a file, which need not be there. `tpm`: where the TPM is that new PINs are sealed by.
+    /// Makes the store of a file, which need not exist. `tpm`: path of the TPM that seals new PINs.
     pub fn new(path: PathBuf, read_only: bool, tpm: Option<PathBuf>) -> Store {
         Store::of(Place { path, read_only }, tpm.is_some(), Tpm::new(tpm))
     }
@@ -208,8 +208,8 @@ impl Store {
         }
     }
 
-    /// This store with nothing seen of it yet and nobody logged in, for a child of fork that initializes the module.
-    /// Says in a line where the child may not read what its parent could, as a worker that is no longer root.
+    /// Makes the store for a child of fork that initializes the module: nothing seen of the file yet, and nobody logged in. Says in a line where the
+    /// child may not read what its parent could, as a worker that is no longer root.
     pub fn anew(&self) -> Store {
         if self.initialized.load(Relaxed)
             && let Err(trouble @ Trouble::Unreadable(_)) = self.place.open()
@@ -258,7 +258,7 @@ impl Store {
         }
     }
 
-    /// Who is logged in.
+    /// The login, if somebody is logged in.
     fn login(&self) -> Option<Arc<Login>> {
         // Abandoned or not: the pointer is one word.
         self.login.hold(|login, _| login.clone())

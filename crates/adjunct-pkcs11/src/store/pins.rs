@@ -1,5 +1,5 @@
-//! PINs: tried, set, counted. A try is written down before the derivation begins, whoever tries, and wherever: one that is killed while
-//! it tries has tried. Who would try in two processes at once waits.
+//! PINs: tried, set, counted. Each try is written down before the derivation begins, so that a process that is killed during it has tried. Of two
+//! processes that try at once, one waits.
 
 use super::crypt::Keys;
 use super::file::Old;
@@ -19,7 +19,7 @@ use rustix::fs::fdatasync;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::{AcqRel, Relaxed};
 
-/// Whether it may be a PIN.
+/// Checks that a PIN's length is allowed.
 fn check_length(pin: &[u8]) -> Result {
     ensure((PIN_LENGTHS[0]..=PIN_LENGTHS[1]).contains(&pin.len()), CKR_PIN_LEN_RANGE)
 }
@@ -34,11 +34,11 @@ pub(super) fn count(file: &OwnedFd, which: Holder, tries: u8) -> std::result::Re
     Ok(fdatasync(file)?)
 }
 
-/// Where a try was counted.
+/// The place where a failed try was counted.
 #[derive(Debug)]
 enum Counted {
     Here(OwnedFd),
-    /// With those before.
+    /// In the file of the roles' tries; with the tries before.
     Aside(Aside, u8),
     InMemory,
 }
@@ -65,7 +65,7 @@ impl Store {
         Ok(tries)
     }
 
-    /// The keys that a PIN opens. `held`: in a store that can be written to.
+    /// Opens the keys with a PIN. `held`: in a store that can be written to.
     fn open(&self, held: Option<&Held>, objects: &Table, which: Holder, pin: &[u8]) -> Result<Keys> {
         let place = which as usize;
         let (header, role) = self.with_state(|state| {
@@ -122,7 +122,7 @@ impl Store {
         Ok(Counted::InMemory)
     }
 
-    /// The keys that a PIN opens. A store that can be written to is locked against other writers meanwhile.
+    /// Opens the keys with a PIN. A store that can be written to is locked against other writers meanwhile.
     fn open_alone(&self, objects: &Table, which: Holder, pin: &[u8]) -> Result<Keys> {
         let writable = self.with_state(|state| {
             self.sync(state, objects, self.login().as_deref(), Depth::Head)?;
@@ -171,7 +171,7 @@ impl Store {
         Ok(())
     }
 
-    /// Closes it. Private objects are for the caller to take out of the table.
+    /// Logs out. The caller takes private objects out of the table.
     pub fn log_out(&self) {
         self.set_login(None);
     }

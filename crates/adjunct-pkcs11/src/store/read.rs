@@ -1,4 +1,4 @@
-//! What is in the file, seen: read, checked, and put into the token's table.
+//! Reads a token's file, checks it, and puts its objects into the token's table.
 
 use super::crypt::Keys;
 use super::erase::Spent;
@@ -56,7 +56,7 @@ pub(super) type Changes<'a> = BTreeMap<Uid, Entry<'a>>;
 pub enum Depth {
     /// Whether there is a token, and its roles.
     Head,
-    /// Its objects, too.
+    /// The file's objects, too.
     Objects,
 }
 
@@ -74,7 +74,7 @@ pub fn attributes(record: &Record<'_>, body: &[u8]) -> Result<Attributes> {
     if fits { Ok(attributes) } else { Err(Trouble::Damaged) }
 }
 
-/// Where the table has an object of the file.
+/// Finds the handle of the file's object in the table.
 pub fn find(objects: &Table, uid: &Uid) -> Option<Handle> {
     let mut template = Attributes::default();
     template.set(CKA_UNIQUE_ID, format!("{:032x}", u128::from_be_bytes(*uid)).as_bytes()).ok()?;
@@ -82,7 +82,7 @@ pub fn find(objects: &Table, uid: &Uid) -> Option<Handle> {
     found.into_iter().find(|handle| objects.get(*handle).is_ok_and(|place| place.session().is_none()))
 }
 
-/// Where the table has objects of the file: all of them.
+/// Maps the identifiers of all objects of the file to their handles in the table.
 fn places(objects: &Table) -> BTreeMap<Uid, Handle> {
     let mut places = BTreeMap::new();
     objects.each(|handle, place| {
@@ -258,7 +258,7 @@ impl Initialized {
         Ok((token, changes, eyes))
     }
 
-    /// What its next frame follows.
+    /// The state that the next frame follows.
     pub(super) fn before(&self) -> Before {
         let joint = if self.number == 0 { format::joint(&self.header.encode()) } else { format::joint(&self.last) };
         Before { version: self.header.version, number: self.number, joint }
@@ -398,7 +398,7 @@ fn put_role(roles: &mut [Option<Role>; 2], record: &Record<'_>, version: Version
     Ok(before.is_some())
 }
 
-/// The records that no longer count by others that come later, and whether they are sealed.
+/// Records that later ones replace, and whether they are sealed.
 fn superseded(entries: &[(Uid, Entry<'_>)], known: &BTreeMap<Uid, Known>) -> Vec<(Spent, bool)> {
     let (mut spent, mut last) = (Vec::new(), BTreeMap::new());
     for (uid, entry) in entries {

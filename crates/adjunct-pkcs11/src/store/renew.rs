@@ -5,8 +5,8 @@
 //! of the old one at once, whose bytes are overwritten then. So an old PIN opens nothing that is there: not the file, not what is left of a writer
 //! that was killed ([`super::file`] overwrites that), and no damaged copy that repair has put aside, which goes too.
 //!
-//! Who is logged in goes on: by the secret of its role, unless it is that role's PIN that was changed ([`super::role`]). A process that was logged in
-//! by that PIN uses the objects that it has read, and learns which of them are gone; for more it logs in again.
+//! Logins go on, by the secret of their role, unless that role's PIN was changed ([`super::role`]). A process that was logged in by the changed PIN
+//! uses the objects that it has read, and learns which of them are gone; to read more it has to log in again.
 
 use super::crypt::{Keys, Own};
 use super::file::{Held, Old};

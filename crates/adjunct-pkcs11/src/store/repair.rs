@@ -1,4 +1,4 @@
-//! Files as a whole: checked, and what can be read of a damaged one.
+//! Checks whole files, and recovers what can be read of a damaged one.
 //!
 //! Each record is sealed or authenticated for itself. So of a damaged file every record that is whole is found, wherever it lies, whatever
 //! happened to the frames, by looking for one at every byte; of several of an object the newest counts. What was removed by a
@@ -69,12 +69,12 @@ fn frames_of(bytes: &[u8]) -> &[u8] {
     bytes.get(FRAMES..).unwrap_or_default()
 }
 
-/// The role's place that a record is for.
+/// Index of the role that a record is for.
 fn place_of(record: &Record<'_>) -> Option<usize> {
     usize::from(record.uid[0]).checked_sub(1).filter(|place| *place < 2 && record.kind == Kind::Role)
 }
 
-/// The newest roles that can be read. They are not checked: whether a PIN opens one will tell.
+/// Reads the newest roles that can be read. They are not checked: whether a PIN opens one will tell.
 pub fn roles(bytes: &[u8], version: Version) -> [Option<Role>; 2] {
     let mut found: [Option<(u64, Role)>; 2] = [None, None];
     candidates(frames_of(bytes), version, |record| {
@@ -129,13 +129,13 @@ pub fn is_of_before(bytes: &[u8], keys: &Keys, version: Version, which: Holder, 
 pub struct Repaired {
     /// The new file.
     pub parts: Vec<Vec<u8>>,
-    /// The number of its last frame.
+    /// Number of the last frame.
     pub number: u64,
-    /// Objects in it.
+    /// Objects in the repaired file.
     pub objects: usize,
-    /// Objects that can be seen to have been there, and not be read.
+    /// Objects that can be seen to have been there, and cannot be read.
     pub lost: usize,
-    /// Whose PIN was lost.
+    /// The role whose PIN was lost.
     pub without: Option<Holder>,
 }
 

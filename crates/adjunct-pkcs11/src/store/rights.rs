@@ -1,4 +1,4 @@
-//! Who else may read a token's file: what an administrator has allowed stays when the file is written anew.
+//! Rights of other users to read a token's file: what an administrator has allowed stays when the file is written anew.
 
 use super::trouble::Trouble;
 use rustix::fd::OwnedFd;
@@ -11,7 +11,7 @@ const ACL: &str = "system.posix_acl_access";
 const OWNER: u16 = 1;
 /// The right to read.
 const READ: u16 = 4;
-/// The longest list that Linux takes.
+/// The longest access control list that Linux takes, in bytes.
 const LONGEST: usize = 64 << 10;
 
 /// Gives a new file the group of the one whose place it takes, and others' right to read it, by its mode or by its access control list: a server's

@@ -53,16 +53,16 @@ impl Grip {
 /// How a PIN opens the token key.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Role {
-    /// Of Argon2id: KiB of memory, passes, lanes.
+    /// Cost of Argon2id: KiB of memory, passes, lanes.
     pub cost: [u32; 3],
     pub salt: [u8; 32],
     /// The role's secret under the PIN's key.
     pub secret: Wrapped,
     /// The role's secret is one half of a pair.
     pub pair: bool,
-    /// None in version 1, where the secret is the token key.
+    /// How the PIN opens the secret; `None` in version 1, where the secret is the token key.
     pub grip: Option<Grip>,
-    /// The secret that is needed, too, where a TPM is.
+    /// The secret that is needed, too, where a TPM seals it.
     pub tpm: Option<Sealed>,
 }
 

@@ -19,7 +19,7 @@ const NO_FILE: u64 = BITS + 1;
 const SMALL: u64 = 256 << 10;
 
 impl Store {
-    /// Where it stands. `again`: as its file is now; else as it was when this was asked last.
+    /// The token's standing in the list of slots. `again`: by the file as it is now; else by what the last call found.
     pub fn standing(&self, again: bool) -> Standing {
         let noted = self.standing.0.load(Relaxed);
         let of = |noted: u64| match noted & BITS {

@@ -140,7 +140,7 @@ fn a_file_cut_at_any_byte_holds_what_was_acknowledged() {
     }
 }
 
-/// Without the frame that says that an object is gone, it is gone all the same.
+/// An object stays destroyed though the file was cut before the frame that says so.
 #[test]
 fn a_cut_brings_nothing_back() {
     let (directory, login) = (tempfile::tempdir().unwrap(), login());
@@ -162,7 +162,7 @@ fn a_cut_brings_nothing_back() {
     assert!(gone.iter().all(|record| login.keys().unseal(record).unwrap().is_empty()));
 }
 
-/// A writer that was killed before it had ended a record leaves that to the next.
+/// A record that a killed writer had not ended is ended by the next writer.
 #[test]
 fn what_a_killed_writer_left_is_ended_by_the_next() {
     let (directory, login) = (tempfile::tempdir().unwrap(), login());
@@ -210,7 +210,7 @@ fn what_is_behind_the_last_frame_hides_nothing() {
     assert!(store(&path, &login).check().is_some());
 }
 
-/// As two writers leave a file that know nothing of each other: what each wrote is whole, and follows something else.
+/// Frames of two writers that knew nothing of each other are whole, but follow something else: they are found without a PIN.
 #[test]
 fn frames_that_do_not_follow_each_other_are_found_out_without_a_pin() {
     let (directory, login) = (tempfile::tempdir().unwrap(), login());
@@ -357,7 +357,7 @@ fn many_objects() {
     assert_eq!(labels(&seen).len(), COUNT);
 }
 
-/// Of a file with one byte changed, wherever, all is there after a repair but what that byte was part of.
+/// After any one byte of a file was changed, a repair keeps all but the record that the byte was part of.
 #[test]
 fn repair_keeps_all_but_what_was_changed() {
     let (directory, login) = (tempfile::tempdir().unwrap(), login());
@@ -436,7 +436,7 @@ fn no_number_is_too_high_to_go_on() {
     assert!(!history.is_empty());
 }
 
-/// Records of one token in another order, or twice, with sums that fit, are no token's.
+/// Records of a token that stand in another order, or twice, are found out though their sums fit.
 #[test]
 fn records_put_elsewhere_are_found_out() {
     let (directory, login) = (tempfile::tempdir().unwrap(), login());
@@ -482,7 +482,7 @@ fn records_put_elsewhere_are_found_out() {
     }
 }
 
-/// Where fuzzing begins: a file of a token whose keys are no secret.
+/// The seed of fuzzing is a file of a token whose keys are no secret.
 #[test]
 fn the_seed_of_fuzzing_is_a_token() {
     let (directory, login) =

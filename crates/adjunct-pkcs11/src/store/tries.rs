@@ -1,10 +1,10 @@
 //! Wrong PINs of a store that cannot be written to, counted where all processes of this user see them.
 //!
 //! Such a store is one that the administrator has called read-only, or that belongs to somebody else, or lies where nothing can be written. Logins
-//! are not refused there: a program that signs with a key it may only read is what such stores are for. Tries are counted in a file of
-//! this user's in memory (`/dev/shm`, where there is none `/tmp`), from the start of the machine on or, for users whose last session ends (systemd-logind,
-//! `RemoveIPC=`), from the next one. Who may delete that file may read the token's file too, and can try PINs on a copy as often as
-//! the derivation lets them; the count keeps programs from guessing by way of the module. Where no file can be had each process counts for itself.
+//! are not refused there: a program that signs with a key it may only read is what such stores are for. Tries are counted in a file of this user's in
+//! memory (`/dev/shm`, where there is none `/tmp`), from the start of the machine on or, for users whose last session ends (systemd-logind,
+//! `RemoveIPC=`), from the next one. A user who may delete that file may read the token's file too, and can try PINs on a copy as often as the
+//! derivation lets them; the count keeps programs from guessing through the module. Where no file can be had each process counts for itself.
 //!
 //! The count belongs to a PIN: where the security officer has given a new one, it begins anew.
 
@@ -19,10 +19,10 @@ use rustix::process::geteuid;
 use std::time::Duration;
 
 const FOLDERS: [&str; 2] = ["/dev/shm", "/tmp"];
-/// Names that are tried: others may have made files of the first ones.
+/// File names that are tried: others may have made files of the first ones.
 const NAMES: usize = 4;
 
-/// The tries of one role of a token, held until this is dropped: nobody else of this user tries meanwhile.
+/// The tries of a role of a token, held until this is dropped: no other thread or process of this user tries meanwhile.
 #[derive(Debug)]
 pub struct Aside {
     lock: FileLock,
@@ -55,7 +55,7 @@ fn file_of(id: &Uid) -> Option<(String, OwnedFd)> {
     names(id).filter_map(opened).find(|(_, file)| is_own(file))
 }
 
-/// Of a role's record: 16 bytes of its salt, which each PIN has of its own.
+/// Fingerprint of a role's record: 16 bytes of its salt, which is new with each PIN.
 fn print_of(role: &Role) -> [u8; 16] {
     format::number(&role.salt, 0)
 }
@@ -64,7 +64,7 @@ fn print_of(role: &Role) -> [u8; 16] {
 const BYTES: u64 = 32;
 
 impl Aside {
-    /// That of a role (0 the user's, 1 the security officer's). While somebody else tries, this waits.
+    /// Opens the count of a role (0 the user's, 1 the security officer's). Waits while somebody else tries.
     pub fn of(id: &Uid, place: usize, role: &Role) -> Option<Aside> {
         let (mut name, mut file) = file_of(id)?;
         for _ in 0..10_000 {
@@ -113,7 +113,7 @@ fn read(file: &OwnedFd, at: u64, print: &[u8; 16]) -> u8 {
     if whole && bytes[..16] == *print { bytes[16] } else { 0 }
 }
 
-/// The tries that are counted for the roles of a token; nothing is waited for.
+/// Reads the tries that are counted for the roles of a token, without waiting.
 pub fn counted(id: &Uid, roles: &[Option<Role>; 2]) -> [u8; 2] {
     let mut tries = [0; 2];
     let opened = names(id).filter_map(|name| open(name, OFlags::RDONLY | FLAGS, Mode::empty()).ok());

@@ -1,4 +1,4 @@
-//! What a store may suffer from, as return values and in words.
+//! What may be wrong with a store, as return values and in words.
 
 use super::tpm::Fault;
 use crate::rv::Rv;
@@ -16,11 +16,11 @@ pub enum Trouble {
     Damaged,
     /// A directory or file that others may write to, or that belongs to somebody else, or is no directory or file.
     Unsafe,
-    /// It is there, or its directory is, and this user may not read it.
+    /// The file or its directory exists, and this user may not read it.
     Unreadable(Errno),
     /// Whoever holds the lock does not let it go.
     Busy,
-    /// There is a token already where a new one was to be.
+    /// There is a token already where a new one was to be made.
     Exists,
     TooLong,
     Memory,
@@ -29,7 +29,7 @@ pub enum Trouble {
 }
 
 impl Trouble {
-    /// One line for the administrator.
+    /// The trouble as a line for the administrator.
     pub fn line(self, place: &Path) -> String {
         let path = place.display();
         match self {
@@ -62,7 +62,7 @@ pub(super) fn words(errno: Errno) -> String {
     text.split(" (os error ").next().unwrap_or(&text).to_owned()
 }
 
-/// Who may not read a file, whose it is, and what lets a group read it.
+/// Says in a line which user may not read a file, whose it is, and what lets a group read it.
 fn unreadable(place: &Path, errno: Errno) -> String {
     let user = geteuid().as_raw();
     let cause = words(errno);

@@ -1,4 +1,4 @@
-//! Changes of a store: each is in the file for good before anybody sees it, and whole or not at all.
+//! Changes of a store: each is on the disk before any program sees it, and whole or not at all.
 
 use super::batch::{Change, Taken};
 use super::crypt::Keys;
@@ -16,7 +16,7 @@ use crate::rv::{Result, Rv, fail};
 use cryptoki_sys::*;
 use std::sync::atomic::Ordering::Relaxed;
 
-/// From this length on, a file is written anew when half of it no longer counts.
+/// Length in bytes from which a file is written anew when half of it no longer counts.
 const COMPACT: u64 = 64 << 10;
 /// Bytes of a frame's records, about, in a file written anew: what a damaged one costs.
 const PART: usize = 64 << 10;
@@ -277,7 +277,7 @@ impl Initialized {
         Ok(known)
     }
 
-    /// Puts changes that were written into the table: the handles of the new and replaced objects.
+    /// Puts changes that were written into the table; gives the handles of the new and replaced objects.
     fn show_changes(
         &mut self,
         objects: &Table,

@@ -17,7 +17,7 @@ enum Value {
 pub struct Attributes(Vec<(CK_ATTRIBUTE_TYPE, Value)>);
 
 impl Attributes {
-    /// None.
+    /// Makes an empty list.
     pub fn new() -> Attributes {
         Attributes::default()
     }
@@ -32,35 +32,35 @@ impl Attributes {
         Attributes::key(CKO_SECRET_KEY, kind).bytes(CKA_VALUE, value)
     }
 
-    /// With bytes.
+    /// Adds an attribute with bytes.
     pub fn bytes(mut self, kind: CK_ATTRIBUTE_TYPE, value: &[u8]) -> Attributes {
         self.0.push((kind, Value::Bytes(value.to_vec())));
         self
     }
 
-    /// With a number.
+    /// Adds an attribute with a number.
     pub fn number(self, kind: CK_ATTRIBUTE_TYPE, value: CK_ULONG) -> Attributes {
         self.bytes(kind, &value.to_ne_bytes())
     }
 
-    /// With numbers: a list of mechanisms.
+    /// Adds an attribute with numbers: a list of mechanisms.
     pub fn numbers(self, kind: CK_ATTRIBUTE_TYPE, values: &[CK_ULONG]) -> Attributes {
         let bytes: Vec<u8> = values.iter().flat_map(|value| value.to_ne_bytes()).collect();
         self.bytes(kind, &bytes)
     }
 
-    /// With a boolean.
+    /// Adds an attribute with a boolean.
     pub fn flag(self, kind: CK_ATTRIBUTE_TYPE, value: bool) -> Attributes {
         self.bytes(kind, &[if value { CK_TRUE } else { CK_FALSE }])
     }
 
-    /// With a template.
+    /// Adds an attribute with a template.
     pub fn template(mut self, kind: CK_ATTRIBUTE_TYPE, value: Attributes) -> Attributes {
         self.0.push((kind, Value::Template(value)));
         self
     }
 
-    /// Calls `body` with them as the interface has them.
+    /// Calls `body` with the attributes as the interface takes them.
     pub fn with<R>(&self, body: impl FnOnce(*mut CK_ATTRIBUTE, CK_ULONG) -> R) -> R {
         let nested: Vec<Raw> = self
             .0
@@ -119,12 +119,12 @@ pub struct Mechanism<'a> {
 }
 
 impl<'a> Mechanism<'a> {
-    /// Without a parameter.
+    /// Makes a mechanism without a parameter.
     pub fn new(kind: CK_MECHANISM_TYPE) -> Mechanism<'a> {
         Mechanism::bytes(kind, &[])
     }
 
-    /// With bytes for a parameter: an IV, a nonce.
+    /// Makes a mechanism with bytes as its parameter: an IV, a nonce.
     pub fn bytes(kind: CK_MECHANISM_TYPE, parameter: &[u8]) -> Mechanism<'a> {
         let mut words = vec![0_u64; parameter.len().div_ceil(8)];
         for (word, bytes) in words.iter_mut().zip(parameter.chunks(8)) {
@@ -135,7 +135,7 @@ impl<'a> Mechanism<'a> {
         Mechanism { kind, parameter: words, length: parameter.len(), lives: PhantomData }
     }
 
-    /// With a structure for a parameter, whose pointers point to what lives long enough.
+    /// Makes a mechanism with a structure as its parameter, whose pointers point to what lives long enough.
     pub fn with<T: Copy>(kind: CK_MECHANISM_TYPE, parameter: T) -> Mechanism<'a> {
         let mut words = vec![0_u64; size_of::<T>().div_ceil(8)];
         // SAFETY: there is room for one, aligned as nothing here is more.
@@ -143,7 +143,7 @@ impl<'a> Mechanism<'a> {
         Mechanism { kind, parameter: words, length: size_of::<T>(), lives: PhantomData }
     }
 
-    /// With a number: the length of a MAC.
+    /// Makes a mechanism with a number as its parameter: the length of a MAC.
     pub fn number(kind: CK_MECHANISM_TYPE, number: CK_ULONG) -> Mechanism<'a> {
         Mechanism::with(kind, number)
     }
@@ -196,7 +196,7 @@ impl<'a> Mechanism<'a> {
         Mechanism::with(CKM_AES_CTR, CK_AES_CTR_PARAMS { ulCounterBits: bits as CK_ULONG, cb: block })
     }
 
-    /// As the interface has it; it points into this one.
+    /// The mechanism as the interface takes it; it points into `self`.
     pub fn raw(&self) -> CK_MECHANISM {
         let parameter = if self.length == 0 { null_mut() } else { self.parameter.as_ptr().cast_mut().cast() };
         CK_MECHANISM { mechanism: self.kind, pParameter: parameter, ulParameterLen: self.length as CK_ULONG }

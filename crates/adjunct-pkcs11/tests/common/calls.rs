@@ -236,7 +236,7 @@ impl Session {
         check(attributes.with(|list, count| p11!(C_SetAttributeValue(self.0, object, list, count))))
     }
 
-    /// All objects with these attributes.
+    /// Finds all objects with these attributes.
     pub fn find(&self, attributes: &Attributes) -> Result<Vec<Handle>> {
         check(attributes.with(|list, count| p11!(C_FindObjectsInit(self.0, list, count))))?;
         let mut all = Vec::new();
@@ -321,7 +321,7 @@ impl Session {
         Ok(handle)
     }
 
-    /// An encapsulated key: its handle, and the ciphertext.
+    /// Encapsulates a key: its handle, and the ciphertext.
     pub fn encapsulate(
         &self,
         mechanism: &Mechanism<'_>,

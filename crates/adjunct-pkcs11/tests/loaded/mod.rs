@@ -36,7 +36,7 @@ fn counted_apart(test: &str) -> String {
     format!("p11{:x}{}", std::process::id(), test.len())
 }
 
-/// This program again, for one of its tests, with a home of its own.
+/// This program, to run one of its tests with a home of its own.
 pub fn command(test: &str, home: &Path) -> Command {
     let mut command = Command::new(std::env::current_exe().expect("this program"));
     command.args([test, "--exact", "--nocapture", "--test-threads=1"]);

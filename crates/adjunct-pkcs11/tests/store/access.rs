@@ -4,7 +4,7 @@ use super::*;
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 use std::os::unix::process::CommandExt as _;
 
-/// All that is made is the user's alone, whatever the umask allows.
+/// All files that are made are readable by their user alone, whatever the umask allows.
 pub fn modes() {
     rustix::process::umask(rustix::fs::Mode::empty());
     new_token();
@@ -32,7 +32,7 @@ pub fn changes_pin_once() {
     set_pin(&open(RW), PIN, b"new pin").unwrap();
 }
 
-/// Who may read a token by its group may do so after it was written anew.
+/// A user who may read a token by its group may do so after it was written anew.
 #[test]
 fn a_file_written_anew_is_for_who_could_read_it() {
     let home = home();
@@ -48,7 +48,7 @@ fn a_file_written_anew_is_for_who_could_read_it() {
     assert_eq!((after.mode() & 0o7777, after.uid(), after.gid()), (0o640, before.uid(), before.gid()));
 }
 
-/// Who may read it by an access control list, too, and the file's group by no more than that.
+/// A user who may read a token by its access control list may do so after it was written anew, and the file's group may do no more than before.
 #[test]
 fn a_file_written_anew_has_its_access_control_list() {
     const ACL: &str = "system.posix_acl_access";

@@ -100,7 +100,7 @@ pub fn operations() {
     assert_eq!(message(), Err(REFUSED));
 }
 
-/// Calls that begin and end by themselves: refused, and made once the PIN is given.
+/// Calls that begin and end by themselves are refused until the PIN is given.
 pub fn calls() {
     new_token();
     let session = entered();
@@ -178,7 +178,7 @@ pub fn privacy() {
     free.sign_once(b"x").unwrap();
 }
 
-/// The try that locks the PIN says so, and logs out.
+/// The try that locks the PIN reports that, and logs out.
 pub fn locked() {
     new_token();
     let session = entered();

@@ -69,7 +69,7 @@ pub fn another_user() {
     }));
 }
 
-/// As nginx's workers, which cannot read what root's master process could.
+/// A child that has become another user, as nginx's workers, says what it cannot read though its parent could.
 #[test]
 fn a_child_that_has_become_another_user_says_what_it_cannot_read() {
     if !rustix::process::geteuid().is_root() {

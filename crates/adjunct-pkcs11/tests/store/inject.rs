@@ -15,14 +15,14 @@ pub enum Fault {
     Kill,
     /// The process is killed when half of what is to be written is there.
     Half,
-    /// This call fails.
+    /// The call fails once.
     Once(i32),
-    /// This call fails, and each after it.
+    /// The call fails, and each later one.
     From(i32),
 }
 
 impl Fault {
-    /// All that are tried, with their names.
+    /// All faults that are tried, with their names.
     pub const ALL: [(&str, Fault); 6] = [
         ("kill", Fault::Kill),
         ("half", Fault::Half),
@@ -46,7 +46,7 @@ static ERRNO: AtomicI32 = AtomicI32::new(0);
 mod filter {
     use super::*;
 
-    /// In a sixth argument, which none of these calls has: the handler's own.
+    /// Mark in a sixth argument, which none of these calls has: calls of the handler's own.
     const OURS: u64 = 0x6164_6a75_6e63_7421;
     const CALLS_THAT_CHANGE: [libc::c_long; 15] = [
         libc::SYS_pwrite64,
@@ -144,7 +144,7 @@ mod filter {
     }
 }
 
-/// Whether it can be done here.
+/// Whether faults can be injected here.
 pub fn is_possible() -> bool {
     if !cfg!(target_arch = "x86_64") {
         println!("SKIPPED: faults are put in by the registers of x86-64");

@@ -45,7 +45,7 @@ pub fn stock_old() {
 const NEW: admin::New<'static> =
     admin::New { so_pin: SO_PIN, user_pin: PIN, label: &[b'n'; 32], seal: false, replace: false };
 
-/// Whether it was done, and why not.
+/// Whether a scenario succeeded, and why not.
 type Outcome = std::result::Result<(), String>;
 
 /// An operation: what is there before, and what it does.
@@ -202,7 +202,7 @@ pub fn injected() {
     }
 }
 
-/// The PIN that opens of two.
+/// The one of two PINs that opens the token.
 fn opens(session: &Session, who: CK_USER_TYPE, pins: &[&'static [u8]]) -> &'static [u8] {
     let mut tried = pins.iter().filter(|pin| match login(session, who, pin) {
         Ok(()) => true,

@@ -29,7 +29,7 @@ fn endless_of(session: &Session, name: &str) {
     }
 }
 
-/// What processes said that were killed is there, and nothing half.
+/// Checks that all that killed processes had reported as done is there, and nothing half.
 pub fn after_kills() {
     let session = entered();
     let said = std::fs::read_to_string(data().join("said")).unwrap();
@@ -127,7 +127,7 @@ pub fn destroys() {
     }
 }
 
-/// None of those comes back, and no file is left behind.
+/// Objects that were destroyed do not come back after a kill, and no file is left behind.
 pub fn after_destroys() {
     let session = entered();
     for line in std::fs::read_to_string(data().join("said")).unwrap().lines() {

@@ -137,7 +137,7 @@ fn sign(session: &Session, private: Handle, public: Handle) {
     session.verify(&ecdsa, public, &[7; 32], &signature).unwrap();
 }
 
-/// Not a test: what the tests call this program for.
+/// Runs the scenario that a test has started this program for; no test by itself.
 #[test]
 fn scenario() {
     let Ok(name) = std::env::var("SCENARIO") else { return };

@@ -1,5 +1,5 @@
-//! A token of the version of the format before, as it was made by the module of then: a pair, private data "private" and "later", a key that was
-//! destroyed, and a user's PIN that was changed from [`FIRST_PIN`].
+//! A token in the older version of the format, made by the older module: a pair, private data "private" and "later", a key that was destroyed, and a
+//! user's PIN that was changed from [`FIRST_PIN`].
 
 use super::*;
 use adjunct_pkcs11::admin::{self, Configured, Repaired};
@@ -33,7 +33,7 @@ fn all_there(session: &Session, more: &[&str]) {
     sign(session, private, public);
 }
 
-/// It is used and added to as it is, so that programs that still run the module of before go on.
+/// A file of the older version is used and added to in its format, so that programs that still run the older module go on.
 pub fn used_on() {
     let session = open(RW);
     assert_eq!(login(&session, CKU_USER, FIRST_PIN), Err(CKR_PIN_INCORRECT));
@@ -126,7 +126,7 @@ fn a_token_of_the_version_before_is_used_on_and_becomes_one_of_this() {
     assert_eq!(std::fs::read_dir(token.path.parent().unwrap()).unwrap().count(), 2);
 }
 
-/// One flipped bit in the change of a PIN gives nobody with the PIN of before the token.
+/// A flipped bit in the change of a PIN lets nobody open the token with the earlier PIN.
 #[test]
 fn repair_takes_no_pin_of_before() {
     let home = home();

@@ -94,7 +94,7 @@ fn the_configuration_says_which_slots_there_are() {
     run("alone", configured("slots = [4]").path());
 }
 
-/// All that a program may want of the accelerator in vain.
+/// Calls of a program that the accelerator has to refuse.
 fn want_more() {
     let session = Session::open();
     let aes = Attributes::key(CKO_SECRET_KEY, CKK_AES).bytes(CKA_VALUE, &[1; 32]);

@@ -1,4 +1,4 @@
-//! What an old PIN opens after a change, and what is left of what was destroyed: nothing.
+//! After a change an old PIN opens nothing, and nothing is left of destroyed objects.
 
 use super::*;
 use adjunct_pkcs11::admin::{self, Configured};
@@ -131,7 +131,7 @@ fn who_is_logged_in_goes_on_when_pins_change() {
     run("stays_in", home().path());
 }
 
-/// In a copy that repair has put aside nothing is left of what is destroyed afterwards, and all else is.
+/// A copy that repair has put aside keeps nothing of what is destroyed afterwards, and keeps all else.
 #[test]
 fn what_is_destroyed_is_gone_from_damaged_copies() {
     let home = home();
@@ -181,7 +181,7 @@ pub fn used_older() {
     assert_eq!(labelled(&entered(), "gone").len(), 1);
 }
 
-/// Of several that make a token at the same time one has made it, and the others have tried none of its PINs.
+/// One of several programs that make a token at the same time makes it, and the others have tried none of its PINs.
 #[test]
 fn one_of_many_makes_the_token() {
     let home = home();
@@ -221,7 +221,7 @@ fn one_of_many_makes_the_token() {
     assert_eq!(std::fs::read_dir(token.path.parent().unwrap()).unwrap().count(), 2);
 }
 
-/// Processes that all call C_InitToken: none of those that began before there was a token has tried a PIN of it.
+/// Many processes call C_InitToken: none of those that began before there was a token has tried a PIN of it.
 #[test]
 fn c_init_token_of_many_tries_no_pin() {
     let home = home();

@@ -1,4 +1,4 @@
-//! Where a file may not grow.
+//! Tokens whose file may not grow: a full file system, or a limit of the process.
 
 use super::*;
 use std::io::{BufRead as _, BufReader, Write as _};
@@ -70,7 +70,7 @@ pub fn gone() {
     assert_eq!(labelled(&entered(), "limited"), []);
 }
 
-/// In a file system that is full.
+/// Runs in a file system that is full.
 pub fn full() {
     new_token();
     let session = entered();

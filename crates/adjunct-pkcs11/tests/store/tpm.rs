@@ -27,7 +27,7 @@ impl Software {
         Some(Software { process, folder })
     }
 
-    /// Names it in the configuration of a home.
+    /// Names the software TPM in the configuration of a home.
     fn configure(&self, home: &Path) {
         let (file, tpm) = (home.join("adjunct/tokens/default.token"), self.folder.path().join("tpm"));
         let text = format!("[[token]]\nslot = 3\npath = \"{}\"\ntpm = \"{}\"\n", file.display(), tpm.display());
@@ -43,7 +43,7 @@ impl Drop for Software {
     }
 }
 
-/// A token that only this machine opens, with every change of PINs.
+/// A sealed token is opened by this machine alone, also after each change of PINs.
 pub fn sealed() {
     new_token();
     let session = entered();

@@ -1,4 +1,4 @@
-//! Servers that are measured and the load that measures them: on processors of their own, at free ports of the loopback.
+//! Places servers that are measured, and the load that measures them, on separate processors and at free ports of the loopback.
 
 use crate::Failure;
 use crate::failure::cause;
@@ -8,9 +8,9 @@ use std::process::Command;
 /// The processors of the servers and of the load, as taskset takes them; nothing where there is only one.
 #[derive(Debug, Clone)]
 pub struct Halves {
-    /// Those of the servers.
+    /// Processors of the servers.
     pub server: String,
-    /// Those of the load.
+    /// Processors of the load.
     pub load: String,
 }
 

@@ -45,17 +45,17 @@ fn nowhere(program: &OsStr) -> bool {
 /// How a program ended and what it wrote.
 #[derive(Debug, Clone)]
 pub struct Outcome {
-    /// Whether it ended with status 0.
+    /// Whether the program ended with status 0.
     pub success: bool,
-    /// Its standard output.
+    /// Standard output of the program.
     pub stdout: Vec<u8>,
-    /// Its standard error, as text.
+    /// Standard error of the program, as text.
     pub stderr: String,
     status: ExitStatus,
 }
 
 impl Outcome {
-    /// Why it failed: the first line it said, or how it ended.
+    /// Why the program failed: the first line it said, or how it ended.
     pub fn why(&self) -> String {
         use std::os::unix::process::ExitStatusExt;
         let said = self.stderr.lines().map(str::trim).find(|l| !l.is_empty());
@@ -66,7 +66,7 @@ impl Outcome {
         }
     }
 
-    /// Its exit code; `None` where a signal ended it.
+    /// Exit code of the program; `None` where a signal ended it.
     pub fn code(&self) -> Option<i32> {
         self.status.code()
     }
@@ -150,23 +150,23 @@ pub fn last_line(text: &str) -> &str {
 #[derive(Debug)]
 pub struct Running {
     child: Child,
-    /// How long it is given to end by itself once it is asked to; nothing: it is not asked.
+    /// Time that the process is given to end by itself once it is asked to; `None`: it is not asked.
     asked: Option<Duration>,
 }
 
 impl Running {
-    /// Of a child of this process.
+    /// Watches a child of this process.
     pub fn new(child: Child) -> Running {
         tree::note(child.id());
         Running { child, asked: None }
     }
 
-    /// When dropped it is asked to end (SIGTERM), and ended by force only after `limit`.
+    /// Has the process asked to end (SIGTERM) when this is dropped, and killed only after `limit`.
     pub fn ask_first(&mut self, limit: Duration) {
         self.asked = Some(limit);
     }
 
-    /// Its number.
+    /// Number of the process.
     pub fn id(&self) -> u32 {
         self.child.id()
     }
@@ -176,12 +176,12 @@ impl Running {
         &mut self.child
     }
 
-    /// Whether it has not ended.
+    /// Whether the process has not ended.
     pub fn runs(&mut self) -> bool {
         matches!(self.child.try_wait(), Ok(None))
     }
 
-    /// Kills it with all below it, and waits for its end.
+    /// Kills the process with all below it, and waits for its end.
     pub fn kill(&mut self) {
         if self.runs() {
             tree::kill_tree(self.id());
@@ -189,12 +189,12 @@ impl Running {
         let _ = self.child.wait();
     }
 
-    /// How it ended, if it has.
+    /// The process's exit status, if it has ended.
     pub fn ended(&mut self) -> Result<Option<ExitStatus>, Failure> {
         self.child.try_wait().map_err(|e| Failure::new(format!("waiting for a program: {e}")))
     }
 
-    /// Waits for its end; `None` after `limit`.
+    /// Waits for the process to end; `None` after `limit`.
     pub fn wait(&mut self, limit: Duration) -> Result<Option<ExitStatus>, Failure> {
         let mut status = Ok(None);
         wait_for(limit, || {
@@ -251,15 +251,15 @@ pub fn readable(from: &impl AsFd, limit: Duration) -> Result<bool, Failure> {
 /// Processor seconds.
 #[derive(Debug, Clone, Copy)]
 pub struct Spent {
-    /// In user mode.
+    /// Seconds in user mode.
     pub user: f64,
-    /// In the kernel.
+    /// Seconds in the kernel.
     pub system: f64,
 }
 
 impl Spent {
-    /// Of all children this process has waited for, and of theirs. The kernel adds what a child spent the moment it is waited
-    /// for, so that the difference is that child's to the microsecond.
+    /// CPU time of all children that this process has waited for, and of their children. The kernel adds a child's time when it is waited for, so
+    /// that a difference is that child's time to the microsecond.
     pub fn by_children() -> Spent {
         let seconds = |time: TimeVal| time.num_microseconds() as f64 / 1e6;
         getrusage(UsageWho::RUSAGE_CHILDREN).map_or(Spent { user: 0.0, system: 0.0 }, |usage| Spent {
@@ -273,7 +273,7 @@ impl Spent {
         Spent { user: self.user - before.user, system: self.system - before.system }
     }
 
-    /// Both.
+    /// Seconds in user mode and in the kernel.
     pub fn all(self) -> f64 {
         self.user + self.system
     }

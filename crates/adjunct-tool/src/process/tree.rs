@@ -1,8 +1,8 @@
 //! The processes below another one, and what is left of them.
 //!
-//! The monitor of an ordinary user's ssh session may end before the child that did the session's work, without waiting for it;
-//! then the child's processor time is nobody's. So this process takes the place of init for what it starts ([`adopt`]), and waits
-//! for those children itself ([`reap`]): the kernel's account of children has all of the session then.
+//! The monitor of an ordinary user's ssh session may end before the child that did the session's work, without waiting for it; then no process gets
+//! the child's processor time. So this process takes the place of init for what it starts ([`adopt`]), and waits for those children itself
+//! ([`reap`]): its own account of children then contains the whole session.
 
 use super::wait_for;
 use crate::files;
@@ -97,14 +97,14 @@ fn fields(pid: u32) -> Option<(String, Vec<String>)> {
     Some((name.to_owned(), rest.split_whitespace().map(str::to_owned).collect()))
 }
 
-/// The children that somebody here waits for.
+/// The children that a thread of this process waits for.
 static OURS: Mutex<BTreeSet<u32>> = Mutex::new(BTreeSet::new());
 
 fn ours() -> MutexGuard<'static, BTreeSet<u32>> {
     OURS.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
 }
 
-/// From here on orphans come to this process.
+/// Makes orphans of this process's children its own children.
 pub fn adopt() {
     let _ = set_child_subreaper(Some(getpid()));
 }
@@ -114,7 +114,7 @@ pub(super) fn note(child: u32) {
     ours().insert(child);
 }
 
-/// Its end was waited for.
+/// Notes that the child's end was waited for.
 pub(super) fn forget(child: u32) {
     ours().remove(&child);
 }

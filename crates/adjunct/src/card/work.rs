@@ -1,4 +1,4 @@
-//! What a card does with requests: keys made of what the wire brings, and batches of one kind.
+//! The work of a card: keys made of requests' bytes, and batches of operations of one kind.
 
 use crate::catalogue::LANES;
 use crate::catalogue::Outcome;
@@ -21,7 +21,7 @@ pub struct Key(Kind, Entry<Prepared>);
 pub struct Job {
     /// The key.
     pub key: Key,
-    /// As long as [`Kind::size`] says.
+    /// Input, then result: [`Kind::size`] bytes.
     pub block: Zeroizing<Vec<u8>>,
     /// Whether the block holds the output.
     pub done: bool,
@@ -30,9 +30,9 @@ pub struct Job {
 /// What a batch was.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Batch {
-    /// It was done in lanes; else one by one.
+    /// Whether the batch was done in lanes; else one by one.
     pub in_lanes: bool,
-    /// So many of its jobs came out of the lanes wrong and were done again.
+    /// Number of jobs that came out of the lanes wrong and were done again.
     pub wrong: usize,
 }
 
@@ -52,7 +52,7 @@ pub fn do_without_lanes() {
 }
 
 impl Key {
-    /// Makes one of the bytes of a request.
+    /// Makes a key of the bytes of a request.
     ///
     /// # Errors
     /// [`Error::InvalidKey`], [`Error::Unsupported`] where the numbers are not a key's, [`Error::Memory`].
@@ -73,14 +73,14 @@ impl Key {
             .ok_or(Error::InvalidKey("sizes"))
     }
 
-    /// What operations it is for.
+    /// The kind of operations that the key is for.
     pub fn kind(&self) -> Kind {
         self.0
     }
 }
 
-/// Does jobs of one kind, up to [`width`] of them: in lanes where so many pay, else one by one. Where it is `checked`, a result that the lanes got wrong
-/// is not given out but done again; else programs find out, which check each.
+/// Does jobs of one kind, up to [`width`] of them: in lanes where that pays, else one by one. With `checked`, a result that the lanes got wrong is
+/// not given out but done again; without, the programs find out, which check each result.
 pub fn batch(kind: Kind, jobs: &mut [Job], checked: bool) -> Batch {
     let private = |job: &Job| match (Private::new(&job.key.1, &job.block), checked) {
         (private, true) => private,

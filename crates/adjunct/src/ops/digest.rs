@@ -184,8 +184,8 @@ impl<const ROOM: usize> Digest<ROOM> {
         self.state.resume(chain, length)
     }
 
-    /// All that has come of a message, for [`Digest::restore`] of the same method, which goes on with it. Counts nothing, for the
-    /// message goes on here too. `None` of an extendable-output function whose message has ended.
+    /// Saves the state of a message, for [`Digest::restore`] of the same method, which goes on with it. Counts nothing, for the message goes on here
+    /// too. `None` for an extendable-output function whose message has ended.
     pub fn save<'a>(&self, out: &'a mut [u8; MAX_SAVED]) -> Option<&'a [u8]> {
         (!self.squeezing).then(|| saved(self.message, out, |out| self.state.save(out).len()))
     }
@@ -249,7 +249,7 @@ pub struct Once {
 }
 
 impl Once {
-    /// With that algorithm.
+    /// Makes a digest of that algorithm.
     #[inline(always)]
     pub fn new(method: &'static Method) -> Once {
         Once { method, tally: Tally::new(method.function, 0) }
@@ -273,8 +273,8 @@ impl Once {
     }
 }
 
-/// A digest that is a part of another operation (a signature's, a padding's, a key derivation's) or of none that the catalogue has
-/// (the name of a cached key): it counts nothing, for what it is a part of counts itself. Its state is wiped when it goes.
+/// A digest that counts nothing: a part of another operation, which counts itself (a signature's, a padding's, a key derivation's), or of none that
+/// the catalogue has (the name of a cached key). Its state is wiped when it is dropped.
 #[derive(Clone, Debug)]
 pub struct Part(State);
 

@@ -1,5 +1,5 @@
-//! Hash_DRBG over SHA-512 (NIST SP 800-90A, revision 1, 10.1.1): the mechanism alone. Who seeds it, when again, and who may ask for
-//! how much is the interface's. A request counts itself; seeding and the health test count nothing.
+//! Hash_DRBG over SHA-512 (NIST SP 800-90A, revision 1, 10.1.1): the mechanism alone. The interface decides how it is seeded, when again, and how
+//! much may be asked for. A request counts itself; seeding and the health test count nothing.
 
 pub use adjunct_cpu::drbg::known_answers;
 
@@ -7,7 +7,7 @@ use super::Tally;
 use crate::catalogue::{Direction, Function, Path};
 use adjunct_cpu::drbg as cpu;
 
-/// Where requests count.
+/// The tally of requests.
 fn tally() -> Tally {
     Tally::new(Function::DrbgSha512, 0)
 }
@@ -22,7 +22,7 @@ pub fn in_hardware() -> bool {
 pub struct State(cpu::State);
 
 impl State {
-    /// Of the parts of a seed: entropy, a nonce, a personalization string.
+    /// Makes a state of the parts of a seed: entropy, a nonce, a personalization string.
     pub fn new(parts: &[&[u8]]) -> State {
         State(cpu::State::new(parts))
     }
@@ -38,7 +38,7 @@ impl State {
         self.0.requests = requests;
     }
 
-    /// Seeds it again.
+    /// Seeds the generator again.
     pub fn reseed(&mut self, entropy: &[u8], additional: &[u8]) {
         self.0.reseed(entropy, additional);
     }

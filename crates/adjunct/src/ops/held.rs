@@ -1,9 +1,9 @@
-//! Who has a key.
+//! A key with where it is held: in this process so far.
 
 /// A key, by who has it. Of one form there is nothing to be found out in a call.
 #[derive(Debug, Clone)]
 pub(super) enum Held<T> {
-    /// This process, as the CPU and the lanes take it, with the state of a message where it has one.
+    /// This process holds the key, as the CPU and the lanes take it, with the state of a message where it has one.
     Clear(T),
 }
 

@@ -17,7 +17,7 @@ pub struct Prf {
 opaque_debug!(Prf);
 
 impl Prf {
-    /// With that digest and key.
+    /// Keys the function with that digest and key.
     ///
     /// # Errors
     /// [`Error::Unsupported`] for an extendable-output function.
@@ -26,7 +26,7 @@ impl Prf {
         Ok(Prf { mac: cpu::Hmac::new(method, key)?, message: Message::new(Tally::new(function, 0)) })
     }
 
-    /// The length of its result, in bytes.
+    /// Length of the result in bytes.
     pub fn size(&self) -> usize {
         self.mac.method().size
     }
@@ -137,7 +137,7 @@ pub fn tls12_prf(method: &'static Method, secret: &[u8], seed: &[&[u8]], out: &m
     Ok(())
 }
 
-/// That of TLS 1.0 and 1.1 (RFC 2246, 5): MD5's with one half of the secret, and SHA-1's with the other.
+/// TLS 1.0's and 1.1's pseudo-random function (RFC 2246, 5): the XOR of MD5's with one half of the secret and SHA-1's with the other.
 ///
 /// # Errors
 /// None with these digests.

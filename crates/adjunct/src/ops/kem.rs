@@ -106,8 +106,8 @@ impl Kind {
         }
     }
 
-    /// Where, of something whose part on the curve has `curve` bytes and ML-KEM's `mlkem`, the two parts are: ML-KEM's, the curve's. ML-KEM
-    /// is first beside X25519 and last beside the NIST curves (the draft's 4.1 to 4.3).
+    /// Positions of ML-KEM's part and the curve's part in a key or ciphertext, for parts of `mlkem` and `curve` bytes. ML-KEM is first beside X25519
+    /// and last beside the NIST curves (the draft's 4.1 to 4.3).
     fn parts(self, mlkem: usize, curve: usize) -> [std::ops::Range<usize>; 2] {
         match self.curve() {
             Some(Curve::Nist(_)) => [curve..curve + mlkem, 0..curve],
@@ -224,7 +224,7 @@ impl OnCurve {
         }
     }
 
-    /// The secret that this private and another's public key have in common, which fills `out`.
+    /// Computes the shared secret of this private and another's public key, which fills `out`.
     fn agree(&self, peer: &OnCurve, out: &mut [u8]) -> Result<(), Error> {
         match (self, peer) {
             (OnCurve::X25519 { private, .. }, OnCurve::X25519 { public, .. }) => {
@@ -332,12 +332,12 @@ impl Key {
         Ok(Key { kind: self.kind, mlkem: self.mlkem.without_private()?, curve, seed: None })
     }
 
-    /// What it is for.
+    /// The kind of the key.
     pub fn kind(&self) -> Kind {
         self.kind
     }
 
-    /// Whether it has its private half.
+    /// Whether the key has its private half.
     pub fn has_private(&self) -> bool {
         self.mlkem.private_bytes().is_some()
     }

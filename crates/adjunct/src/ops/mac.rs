@@ -32,7 +32,7 @@ impl Hmac {
         Ok(Hmac { mac: cpu::Hmac::new(method, key)?, message: Message::new(Tally::new(function, 0)) })
     }
 
-    /// Keys it anew in place, over the same digest, ready for a first message.
+    /// Keys the HMAC anew in place, over the same digest, ready for a first message.
     #[inline]
     pub fn set_key(&mut self, key: &[u8]) {
         self.message.bytes = 0;
@@ -74,8 +74,8 @@ impl Hmac {
         self.message.count();
     }
 
-    /// All that has come of a message, for [`Hmac::restore`] under the same key, which goes on with it. Counts nothing, for the message
-    /// goes on here too.
+    /// Saves the state of a message, for [`Hmac::restore`] under the same key, which goes on with it. Counts nothing, for the message goes on here
+    /// too.
     pub fn save<'a>(&self, out: &'a mut [u8; MAX_SAVED]) -> &'a [u8] {
         saved(self.message, out, |out| self.mac.save(out).len())
     }
@@ -158,12 +158,12 @@ impl HmacMessage {
         self.message.count();
     }
 
-    /// As [`Hmac::save`].
+    /// Saves the state of the message ([`Hmac::save`]).
     pub fn save<'a>(&self, out: &'a mut [u8; MAX_SAVED]) -> &'a [u8] {
         saved(self.message, out, |out| self.state.save(out).len())
     }
 
-    /// As [`Hmac::restore`].
+    /// Restores a saved state of a message ([`Hmac::restore`]).
     ///
     /// # Errors
     /// [`Error::Length`] where it is not of this digest.
@@ -183,12 +183,12 @@ pub struct RecordMac {
 opaque_debug!(RecordMac);
 
 impl RecordMac {
-    /// Its length in bytes.
+    /// Length of the MAC in bytes.
     pub const fn length(&self) -> usize {
         self.length
     }
 
-    /// Gives it out, in the first [`RecordMac::length`] bytes of `out`.
+    /// Gives the MAC out, in the first [`RecordMac::length`] bytes of `out`.
     ///
     /// # Panics
     /// Where `out` is too short.
@@ -222,7 +222,7 @@ impl Cmac {
         Ok(cmac)
     }
 
-    /// As [`Cmac::new`], in memory of its own, where the key is set: whatever is moved leaves a copy behind.
+    /// Keys a CMAC in memory of its own, where the key is set: a value that is moved leaves a copy of the key behind.
     ///
     /// # Errors
     /// As for [`Cmac::new`]; [`Error::Memory`].
@@ -248,7 +248,7 @@ impl Cmac {
         Message { bytes: message.len(), ..self.message }.count();
     }
 
-    /// Keys it anew in place, with the same cipher, ready for a first message.
+    /// Keys the CMAC anew in place, with the same cipher, ready for a first message.
     ///
     /// # Errors
     /// [`Error::Length`] where the key's length is not the cipher's: nothing has changed.
@@ -331,7 +331,7 @@ pub struct CmacOnce {
 }
 
 impl CmacOnce {
-    /// With that cipher.
+    /// Makes a CMAC of that cipher.
     #[inline]
     pub fn new(cipher: BlockCipher) -> CmacOnce {
         CmacOnce { cipher, tally: tally(cipher) }

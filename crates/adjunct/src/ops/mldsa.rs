@@ -29,7 +29,7 @@ opaque_debug!(Key);
 pub struct Form<'a> {
     /// The context.
     pub context: &'a [u8],
-    /// Of a message's digest: the DER of the digest's object identifier. `None` of a message as it is.
+    /// For a message's digest: the DER of the digest's object identifier. `None` for the message itself.
     pub digest: Option<&'a [u8]>,
 }
 
@@ -133,7 +133,7 @@ impl Key {
         Ok(())
     }
 
-    /// Whether `signature` is one of that message; never where the context is too long.
+    /// Whether `signature` is this key's of that message; never where the context is too long.
     pub fn verify(&self, form: Form<'_>, message: &[u8], signature: &[u8]) -> bool {
         let Ok(prefix) = form.prefix() else { return false };
         let good = cpu::verify(self.set, &self.public, &prefix, message, signature);

@@ -131,7 +131,7 @@ impl Key {
         self.encapsulate_of(None, out)
     }
 
-    /// As [`Key::encapsulate`], of the random bytes that are given, if there are any: for known answers.
+    /// Encapsulates as [`Key::encapsulate`], with the random bytes that are given, if there are any: for known answers.
     ///
     /// # Errors
     /// As for [`Key::encapsulate`].

@@ -1,8 +1,8 @@
 //! The operations that interfaces call: each checks its input, has an adapter run it, and counts itself after it ran, by what ran it.
 //! What is refused counts nothing.
 //!
-//! Whose counts they are is said by [`attribute`] when a context is made, or by [`attribute_now`] before an operation that is rare
-//! beside what it costs.
+//! [`attribute`] says for which user operations count, when a context is made, or [`attribute_now`], before an operation that is rare beside what it
+//! costs.
 
 pub mod aead;
 pub mod batches;

@@ -6,8 +6,7 @@ use adjunct_base::counters;
 use adjunct_cpu::choice::{self, known, path};
 use adjunct_lanes as lanes;
 
-/// Where a context counts: a row and a path. Copy it into the context once the key is known; [`Tally::count`] is then a
-/// few instructions.
+/// The place where a context counts: a row and a path. Copy it into the context once the key is known; [`Tally::count`] is then a few instructions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Tally {
     row: Row,
@@ -60,7 +59,7 @@ impl Tally {
         Tally { row, function, path, place: counters::Place::new(row, function, path) }
     }
 
-    /// Where one public-key operation counts, by what ran it.
+    /// The tally of a public-key operation, by what ran it.
     #[must_use]
     pub fn ran(self, outcome: Outcome) -> Tally {
         let path = match (outcome, self.path) {
@@ -96,7 +95,7 @@ impl Tally {
         self.function
     }
 
-    /// Counts one operation over `bytes` bytes (0 for public-key operations).
+    /// Counts an operation over `bytes` bytes (0 for public-key operations).
     #[inline]
     pub fn count(self, direction: Direction, bytes: usize) {
         counters::add(self.place, direction, 1, bytes as u64);
@@ -123,7 +122,7 @@ impl Message {
         self.bytes = self.bytes.wrapping_add(data.len());
     }
 
-    /// Counts it, as ended. Another begins by setting the bytes to none.
+    /// Counts the message, as ended. Another begins by setting the bytes to none.
     #[inline(always)]
     pub(super) fn count(self) {
         self.tally.count(Direction::Encrypt, self.bytes);

@@ -94,7 +94,7 @@ fn others_sleep() -> bool {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Deed {
     Nothing,
-    /// Its lane goes wrong.
+    /// The job's lane goes wrong.
     Corrupt,
     /// The kernel panics, in lanes.
     Panic,
@@ -123,7 +123,7 @@ pub trait Leader: 'static {
     fn leads(_jobs: usize) {}
 }
 
-/// Nothing.
+/// Nothing happens to the leader.
 #[derive(Debug)]
 pub struct Undisturbed;
 
@@ -320,7 +320,7 @@ impl Busy {
         Busy { door, threads }
     }
 
-    /// Lets them go on, and sees them end.
+    /// Lets the threads go on, and waits until they end.
     pub fn end(self) {
         self.door.open();
         for thread in self.threads {

@@ -25,7 +25,7 @@ pub fn cases() -> Vec<Case> {
         .collect()
 }
 
-/// From 1 to what is below the order.
+/// A number from 1 to the group's order - 1.
 fn scalar(seed: u64) -> Box<[u8; 24]> {
     let mut scalar = bytes::<24>(seed);
     scalar[0] &= 0x7F;

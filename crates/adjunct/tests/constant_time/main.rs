@@ -104,13 +104,13 @@ mod check {
         good
     }
 
-    /// Where this program is loaded: what stands in its symbol table is relative to it.
+    /// Address where this program is loaded: what stands in its symbol table is relative to it.
     fn base() -> usize {
         // SAFETY: the vector is the process's own; the headers are counted from the file's beginning.
         unsafe { libc::getauxval(libc::AT_PHDR) as usize - 64 }
     }
 
-    /// A check that cannot fail would be worthless: a branch, an index and a division by a secret are all found.
+    /// Checks that the check can fail: a branch, an index and a division by a secret are all found.
     fn finds_what_is_wrong(tracer: &mut Tracer) -> bool {
         let table: &'static [u64] = &[3; 256];
         type Wrong = (&'static str, Finding, fn(u64, &[u64]) -> u64);

@@ -15,7 +15,7 @@ use std::sync::atomic::Ordering::Relaxed;
 /// Instructions after which recording ends: a whole RSA-2048 batch is shorter.
 pub const LONGEST: usize = 12_000_000;
 
-/// One instruction: where it stands, and a mix of the addresses it touches.
+/// An instruction: its address, and a mix of the addresses that it touches.
 #[derive(Clone, Copy, PartialEq, Eq)]
 #[repr(C)]
 struct Step {
@@ -29,7 +29,7 @@ struct Step {
 pub struct Report {
     /// Instructions run.
     pub steps: usize,
-    /// Conditional jumps among them, each counted once: the places where lengths and loop counts decide.
+    /// Conditional jumps among the instructions, each counted once: the places where lengths and loop counts decide.
     pub jumps: usize,
     /// What was found.
     pub finding: Finding,
@@ -53,7 +53,7 @@ pub enum Finding {
     Gather,
     /// An instruction that takes longer for some operands than for others.
     Division,
-    /// It ended before the recorded one did.
+    /// The trace ended before the recorded one did.
     Shorter,
 }
 

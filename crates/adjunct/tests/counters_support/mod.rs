@@ -23,7 +23,7 @@ pub fn scenario() -> Option<(String, Vec<String>)> {
     Some((words.next()?, words.collect()))
 }
 
-/// This program again, to play `text` with the counters of this process.
+/// This program, to play `text` with the counters of this process.
 pub fn another(text: &str) -> Command {
     let mut command = itself();
     command.args(["--exact", "player", "--ignored", "--nocapture", "-q"]).env(SCENARIO, text);
@@ -87,7 +87,7 @@ pub fn calls(snapshot: &Snapshot) -> u64 {
     calls
 }
 
-/// Calls only: for those killed in the middle of one.
+/// Calls alone, without bytes: for processes that were killed in the middle of a call.
 pub fn calls_only(uid: u32) -> u64 {
     counters::read(uid).unwrap().map_or(0, |s| s.function(Function::AesCbc).software_calls())
 }

@@ -1,4 +1,4 @@
-//! What the histograms of lanes say.
+//! Figures out of the histograms of lanes.
 
 /// The mean of a histogram of batches with 1, 2, ... lanes filled; `None` of no batch.
 pub fn mean(histogram: &[u64]) -> Option<f64> {

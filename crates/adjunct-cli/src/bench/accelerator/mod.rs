@@ -1,6 +1,6 @@
 //! `adjunct bench accelerator`: private-key operations under load, as the papers measure an accelerator card.
 //!
-//! It is also what decides, with `--always`, for which functions threads that call at once are better off in one batch.
+//! With `--always` it also shows for which functions threads that call at once are faster in one batch.
 
 mod lanes;
 pub(super) mod report;

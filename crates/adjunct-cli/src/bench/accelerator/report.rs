@@ -91,7 +91,7 @@ pub struct Units {
     pub handing_over_ns: f64,
 }
 
-/// Everything that was measured; what serializes is the content of `--json`.
+/// The whole result of the benchmark; what serializes is the content of `--json`.
 #[derive(Debug, Serialize)]
 pub struct Report {
     header: Header,
@@ -182,7 +182,7 @@ impl Report {
         format!("\n{}\n", self.style.strong(&columns))
     }
 
-    /// Adds a row; its line.
+    /// Adds a row; its line of the table.
     pub fn add(
         &mut self,
         function: Function,
@@ -287,7 +287,7 @@ impl Report {
         line
     }
 
-    /// Notes that a function failed; its line.
+    /// Notes that a function failed; its line of the table.
     pub fn fail(&mut self, function: Function, error: &str) -> String {
         let function = function.title();
         let line = format!("{function:<18} {}\n", self.style.bad(error));

@@ -9,7 +9,7 @@ use std::fmt::Write;
 pub const FLOOR: f64 = 0.95;
 /// What EVP shall leave of the kernel's speed, from [`LARGE`] bytes on.
 pub const THROUGH: f64 = 0.85;
-/// Where a message is large.
+/// Size of a message in bytes from which it counts as large.
 pub const LARGE: usize = 16384;
 
 /// The rates of one row's sides in GB/s; `None` where a side does not have the function.
@@ -54,7 +54,7 @@ pub struct Row {
 }
 
 impl Row {
-    /// The row of these rates.
+    /// Makes the row of these rates.
     pub fn new(function: String, size: usize, rates: Rates) -> Row {
         let Rates { stock, adjunct, newest, adjunct_newest, library, kernel, limit } = rates;
         let over = |a: Option<f64>, b: Option<f64>| a.zip(b).map(|(a, b)| a / b);
@@ -77,7 +77,7 @@ impl Row {
         }
     }
 
-    /// Slower than what it stands beside.
+    /// Whether adjunct is slower than what it is compared with, in any of the ratios.
     pub fn slow(&self) -> bool {
         [self.ratio, self.ratio_newest, self.ratio_library].into_iter().flatten().any(|ratio| ratio < FLOOR)
     }
@@ -109,7 +109,7 @@ pub struct AesUnit {
     pub giga_per_second: f64,
 }
 
-/// Everything that was measured; what serializes is the content of `--json`.
+/// The whole result of the benchmark; what serializes is the content of `--json`.
 #[derive(Debug, Serialize)]
 pub struct Report {
     header: Header,
@@ -149,7 +149,7 @@ impl Report {
         out
     }
 
-    /// Adds a row; its line.
+    /// Adds a row; its line of the table.
     pub fn add(&mut self, row: Row) -> String {
         let number = |v: Option<f64>, digits: usize| v.map_or("-".to_owned(), |v| format!("{v:.digits$}"));
         let percent = |v: Option<f64>| v.map_or("-".to_owned(), |v| format!("{:.0} %", v * 100.0));
@@ -177,7 +177,7 @@ impl Report {
         line + "\n"
     }
 
-    /// Notes that a row failed; its line.
+    /// Notes that a row failed; its line of the table.
     pub fn fail(&mut self, function: String, size: usize, error: &str) -> String {
         let line = format!("{function:<26} {size:>7} {}\n", self.style.bad(error));
         self.failed.push(Trouble { function, size, error: error.to_owned() });

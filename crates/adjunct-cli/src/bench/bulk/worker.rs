@@ -1,4 +1,4 @@
-//! Another system's OpenSSL as a side: this command once more, under that root's loader and libraries, over two pipes.
+//! Another system's OpenSSL as a side: a process of this command under that root's loader and libraries, over two pipes.
 //!
 //! One line of text asks, one answers, words between tabs: `row SIDE TITLE SIZE` gives `proof HEX` or `none`, `run SIDE N` does
 //! that side's row N times and gives `time NANOSECONDS` of CPU time, `error TEXT` answers either. SIDE is `stock` or
@@ -20,7 +20,7 @@ use std::process::{Child, ChildStdin, ChildStdout, Command, ExitCode, Stdio};
 use std::rc::Rc;
 use std::time::Duration;
 
-/// The process that measures for us; ends when dropped.
+/// A process that measures for the command; ends when dropped.
 #[derive(Debug)]
 pub struct Worker {
     child: Child,
@@ -31,7 +31,7 @@ pub struct Worker {
 }
 
 impl Worker {
-    /// Starts it, with the provider `module`; `choice` says what root trusts.
+    /// Starts the worker, with the provider `module`; `choice` says what root trusts.
     ///
     /// # Errors
     /// [`Failure`] where it does not start, with its own words, and where root must not run what lies in `folder`.
@@ -79,7 +79,7 @@ impl Worker {
         (length > 0).then(|| line.trim_end().to_owned())
     }
 
-    /// What it said on standard error, once it has ended.
+    /// Ends the worker; what it said on standard error.
     fn complaint(&mut self) -> String {
         self.input = None;
         let _ = self.child.kill();

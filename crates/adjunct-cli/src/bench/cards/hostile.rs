@@ -95,7 +95,7 @@ pub struct Report {
 const HEADING: &str = "                                                 ops/s   p50 us   p99 us   ratio\n";
 
 impl Report {
-    /// One without rows.
+    /// Makes a report without rows.
     pub fn new(header: Header, hostile: u16) -> Report {
         Report { header, hostile, lanes: adjunct::card::work::available(), rows: Vec::new() }
     }

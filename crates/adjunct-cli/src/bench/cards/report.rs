@@ -48,7 +48,7 @@ pub struct OfSide {
 }
 
 impl OfSide {
-    /// Of its slices.
+    /// Makes a side's figures of its slices.
     pub fn new(slices: &[Slice]) -> OfSide {
         let per = |slice: &Slice| slice.operations as f64 / slice.wall.as_secs_f64();
         let rate = median(slices.iter().map(per).collect()).max(f64::MIN_POSITIVE);
@@ -89,9 +89,9 @@ pub struct Paper {
     pub function: String,
     /// Cards.
     pub cards: usize,
-    /// With 1 job.
+    /// Rate with 1 job.
     pub one: f64,
-    /// With 8.
+    /// Rate with 8 jobs.
     pub eight: f64,
 }
 
@@ -101,7 +101,7 @@ struct Trouble {
     error: String,
 }
 
-/// Everything that was measured; what serializes is the content of `--json`.
+/// The whole result of the benchmark; what serializes is the content of `--json`.
 #[derive(Debug, Serialize)]
 pub struct Report {
     header: Header,
@@ -173,7 +173,7 @@ impl Report {
         format!("\n{}\n", self.style.strong(&columns))
     }
 
-    /// Adds a row; its line. `kernel` are the operations a second of one CPU in full lanes.
+    /// Adds a row; its line of the table. `kernel` are the operations a second of one CPU in full lanes.
     pub fn add(&mut self, function: Function, processes: u16, measured: &Measured, kernel: Option<f64>) -> String {
         let [stock, alone, card] = measured.slices.each_ref().map(|slices| OfSide::new(slices));
         let all: u64 = measured.slices[2].iter().map(|slice| slice.all).sum();
@@ -239,7 +239,7 @@ impl Report {
         self.papers.push(paper);
     }
 
-    /// Notes that a function failed; its line.
+    /// Notes that a function failed; its line of the table.
     pub fn fail(&mut self, function: Function, error: &str) -> String {
         let function = function.title();
         let line = format!("{function:<18} {}\n", self.style.bad(error));

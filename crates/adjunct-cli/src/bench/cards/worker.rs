@@ -38,7 +38,7 @@ pub struct Start {
 }
 
 impl Worker {
-    /// Starts one for a function, with its key; the proof of its work comes beside.
+    /// Starts a worker for a function, with its key; the proof of its work comes beside.
     ///
     /// # Errors
     /// [`Error::Operation`] in the worker's words.
@@ -83,7 +83,7 @@ impl Worker {
         self.ask(&format!("crew\t{processes}"), "ready").map(|_| ())
     }
 
-    /// Has them all work.
+    /// Has all the worker's processes work.
     ///
     /// # Errors
     /// [`Error::Operation`].
@@ -113,7 +113,7 @@ struct Served {
     work: Option<Work>,
 }
 
-/// Answers until its input ends.
+/// Answers as a worker until standard input ends.
 ///
 /// # Errors
 /// [`Failure`] where nobody reads the answers.

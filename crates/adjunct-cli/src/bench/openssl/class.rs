@@ -1,5 +1,5 @@
-//! `--class`: both sides as on another class of CPU, by masks that have to be in the environment before either library is loaded. So the
-//! command starts itself again in its own place.
+//! `--class`: measures both sides as on another class of CPU, by masks that have to be in the environment before either library is loaded. So the
+//! command executes itself again.
 
 use adjunct::catalogue::{Class, Feature};
 use adjunct::cpu;
@@ -18,15 +18,15 @@ const MASKS: [&str; 3] = ["ADJUNCT_CPU", "OPENSSL_ia32cap", "OPENSSL_armcap"];
 /// The class whose name is `list`: it shows all of them.
 const LIST: &str = "list";
 
-/// The option that the command gives itself, after the masks.
+/// The option that the command gives to itself, after the masks.
 const MASKED: &str = "--masked";
 
 /// A class, as the option names it.
 #[derive(Debug, Clone, Copy)]
 pub enum Wanted {
-    /// To be shown, all of them.
+    /// List the classes.
     List,
-    /// To be measured.
+    /// Measure as on this class.
     Class(&'static Class),
 }
 
@@ -92,7 +92,7 @@ impl Imitated {
         self.masks.is_empty()
     }
 
-    /// For people, a line.
+    /// A line about the class, for people.
     pub fn line(&self) -> String {
         let Imitated { name, text, cpus, .. } = self;
         if self.is_this_cpu() {

@@ -65,7 +65,7 @@ struct Trouble {
     error: String,
 }
 
-/// Everything that was measured; what serializes is the content of `--json`.
+/// The whole result of the benchmark; what serializes is the content of `--json`.
 #[derive(Debug, Serialize)]
 pub struct Report {
     pub(super) header: Header,
@@ -101,7 +101,7 @@ impl Report {
         out
     }
 
-    /// Adds a row; its line.
+    /// Adds a row; its line of the table.
     pub fn add(&mut self, row: Row) -> Option<String> {
         let size = row.size.map_or("-".to_owned(), |s| s.to_string());
         let unit = if row.unit == Unit::Bytes { "GB/s" } else { "op/s" };
@@ -132,7 +132,7 @@ impl Report {
         None
     }
 
-    /// Notes that a row failed; its line.
+    /// Notes that a row failed; its line of the table.
     pub fn fail(&mut self, function: String, size: Option<usize>, error: &str) -> Option<String> {
         let bytes = size.map_or("-".to_owned(), |s| s.to_string());
         let line = format!("{function:<34} {bytes:>8} {}\n", self.style.bad(error));

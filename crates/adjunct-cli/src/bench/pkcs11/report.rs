@@ -91,7 +91,7 @@ fn time(value: f64) -> String {
 }
 
 impl Report {
-    /// An empty one, of modules by what they call themselves, and of the provider.
+    /// Makes a report without rows, of modules by the names they give themselves, and of the provider.
     pub fn new(
         modules: &[(String, PathBuf)],
         provider: Option<&(String, PathBuf)>,
@@ -138,7 +138,7 @@ impl Report {
         out + "\n"
     }
 
-    /// What one came to in a row, and its cells of the table.
+    /// The figure of a side in a row, and its cells of the table.
     fn measured(&mut self, name: &str, row: (&str, u16), result: &Result<Figure, Trouble>) -> (Measured, String) {
         let (figure, trouble, cells) = match result {
             Ok(figure) => (Some(figure), None, format!("  {:>8} {:>8}", rate(figure.per_second), time(figure.cpu_us))),

@@ -1,4 +1,4 @@
-//! A module, or the provider, as a side: this command once more, which loads it, so that one that crashes or hangs is a row that says so.
+//! A module, or the provider, as a side: a process of this command that loads it, so that a crash or a hang becomes a row that says so.
 //!
 //! One line of text asks, one answers, words between tabs. `prepare N` makes what row N of [`Row::all`] needs: `ready`, or `missing TEXT`,
 //! `failed TEXT`. `run N MILLISECONDS` gives `done OPERATIONS WALL CPU`, both in nanoseconds, or as before. The first line comes unasked:
@@ -19,11 +19,11 @@ use std::process::{Child, ChildStdin, Command, ExitCode, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
 
-/// A module that says nothing for so long hangs.
+/// Time without an answer after which a module counts as hung.
 const PATIENCE: Duration = Duration::from_secs(60);
-/// And one that is to make a row's objects after so long.
+/// The longest time a module may take to make a row's objects.
 const TO_PREPARE: Duration = adjunct_bench::pkcs11::PATIENCE.saturating_add(PATIENCE);
-/// And one that does not let its process end is ended after so long.
+/// The longest time a module's process may take to end.
 const GRACE: Duration = Duration::from_secs(2);
 
 /// Why there is no figure.
@@ -40,7 +40,7 @@ pub enum Trouble {
 }
 
 impl Trouble {
-    /// In a word or two.
+    /// The trouble in a word or two.
     pub fn short(&self) -> String {
         match self {
             Trouble::Missing(_) => "-".to_owned(),
@@ -71,7 +71,7 @@ pub enum Target {
 }
 
 impl Target {
-    /// Its file.
+    /// Path of the module.
     pub fn path(&self) -> &Path {
         match self {
             Target::Module(wanted) => &wanted.path,
@@ -79,7 +79,7 @@ impl Target {
         }
     }
 
-    /// As the command line has it.
+    /// The target as arguments of the command line of a worker.
     fn arguments(&self) -> [OsString; 2] {
         match self {
             Target::Module(wanted) => ["--module".into(), text(wanted)],
@@ -99,7 +99,7 @@ pub struct Worker {
 }
 
 impl Worker {
-    /// Starts it, with this environment besides and these arguments, which say what the rows are.
+    /// Starts the worker, with this environment besides and these arguments, which say what the rows are.
     ///
     /// # Errors
     /// [`Trouble`], in the module's words where it has any.
@@ -206,7 +206,7 @@ fn numbers(done: &Done) -> String {
     format!("{}\t{}\t{}", done.operations, done.wall.as_nanos(), done.cpu.as_nanos())
 }
 
-/// And as it is read.
+/// Reads what [`numbers`] wrote of a slice.
 fn done(numbers: &str) -> Option<Done> {
     let numbers: Result<Vec<u64>, _> = numbers.split('\t').map(str::parse).collect();
     let [operations, wall, cpu] = numbers.ok()?[..] else { return None };
@@ -326,7 +326,7 @@ fn starts(subject: &Subject, row: &Row, length: Duration) -> Result<Done, Why> {
     Ok(sum)
 }
 
-/// Such a process.
+/// Runs as a process that has not used the module, which measures [`start`](adjunct_bench::pkcs11::start).
 ///
 /// # Errors
 /// [`Failure`] with the one line to show.

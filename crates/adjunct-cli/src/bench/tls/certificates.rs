@@ -9,14 +9,14 @@ use std::path::{Path, PathBuf};
 const REQUEST: &str = "[req]\ndistinguished_name = dn\n[dn]\n[ca]\nbasicConstraints = critical,CA:true\n\
     keyUsage = critical,keyCertSign\n[end]\nsubjectAltName = DNS:localhost,IP:127.0.0.1\n";
 
-/// Where they are.
+/// Certificates and keys in files of a folder.
 #[derive(Debug)]
 pub struct Certificates {
     folder: PathBuf,
 }
 
 impl Certificates {
-    /// Makes them, with the system's OpenSSL alone.
+    /// Makes the certificates, with the system's OpenSSL alone.
     ///
     /// # Errors
     /// [`Failure`] in OpenSSL's words.
@@ -60,12 +60,12 @@ impl Certificates {
         self.folder.join(key.file()).with_extension("pem")
     }
 
-    /// Its key, as PEM.
+    /// Path of the certificate's key, as PEM.
     pub fn key(&self, key: Key) -> PathBuf {
         self.folder.join(key.file()).with_extension("key")
     }
 
-    /// Both in one file.
+    /// Path of the file with the certificate and its key.
     pub fn both(&self, key: Key) -> PathBuf {
         self.folder.join(key.file()).with_extension("both")
     }

@@ -12,7 +12,7 @@ use std::process::Command;
 /// The suites, in the names of TLS 1.2 and of TLS 1.3.
 const SUITE: &str = "AES256-GCM-SHA384";
 const SUITE13: &str = "TLS_AES_256_GCM_SHA384";
-/// Where distributions have Apache's modules.
+/// Folders where distributions have Apache's modules.
 const APACHE: [&str; 4] =
     ["/usr/lib/apache2/modules", "/usr/lib64/httpd/modules", "/usr/lib/httpd/modules", "/usr/libexec/apache2"];
 

@@ -1,4 +1,4 @@
-//! The load: this command once more, on processors of its own. A line of JSON asks, a line of JSON answers.
+//! The load: a process of this command, on processors of its own. A line of JSON asks, a line of JSON answers.
 
 use crate::module;
 use adjunct_bench::crew;
@@ -19,7 +19,7 @@ const PATIENCE: Duration = Duration::from_secs(60);
 /// What the load is asked.
 #[derive(Debug, Serialize, Deserialize)]
 enum Ask {
-    /// One transaction with all verified.
+    /// Makes one transaction and verifies everything in it.
     Check(Transaction),
     /// Many.
     Run { transaction: Transaction, clients: usize, lead_in: Duration, length: Duration, servers: Vec<u32> },
@@ -50,7 +50,7 @@ pub struct Load {
 }
 
 impl Load {
-    /// Starts it, on these processors.
+    /// Starts the load, on these processors.
     ///
     /// # Errors
     /// [`Failure`] where it cannot be started.

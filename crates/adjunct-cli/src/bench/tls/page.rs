@@ -8,7 +8,7 @@ use adjunct_tool::page::page;
 use maud::{Markup, PreEscaped, html};
 use std::fmt::Write as _;
 
-/// Beside the common style: the colours of the charts' parts.
+/// Style for the colours of the charts' parts, beside the common style.
 const MORE: &str = "svg.chart text { fill: var(--ink); font-size: 13px; } svg.chart .muted { fill: var(--muted); font-size: 12px; } \
     svg.chart .better { fill: var(--adjunct); } svg.chart .same { fill: var(--software); } svg.chart .worse { fill: var(--bad); } \
     svg.chart text.name { font-weight: 600; } svg.chart .name, svg.chart .over { paint-order: stroke; stroke: var(--card); stroke-width: 5px; } svg.chart .one { stroke: var(--stock); stroke-width: 1.5; } svg.chart .grid { stroke: var(--line); } \
@@ -72,12 +72,12 @@ struct Bar {
     label: String,
     ratio: f64,
     cpu: Option<f64>,
-    /// Whether it differs from stock's.
+    /// Whether the row differs from stock's, where that can be told.
     verdict: Option<Verdict>,
 }
 
 impl Bar {
-    /// Of a row beside stock.
+    /// Makes the bar of a row that has stock beside it.
     fn new(label: &str, row: &Row) -> Option<Bar> {
         Some(Bar { label: label.to_owned(), ratio: row.ratio?, cpu: row.cpu_ratio, verdict: row.verdict() })
     }
@@ -171,7 +171,7 @@ const ABOVE: f64 = 19.0;
 /// Room for the axis's numbers and what they are.
 const AXIS: f64 = 42.0;
 
-/// One chart as SVG: a line where stock is, bars by groups, a tick for CPU time.
+/// Draws a chart as SVG: a line where stock is, bars by groups, a tick for CPU time.
 fn chart(groups: &[Group], title: &str, label: f64, wide: bool) -> String {
     let escaped = html! { (title) }.into_string();
     let (class, width) = if wide { ("wide", 880.0) } else { ("narrow", 360.0) };

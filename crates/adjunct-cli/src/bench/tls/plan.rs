@@ -21,10 +21,10 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// In the order of the table.
+    /// All kinds, in the order of the table.
     pub const ALL: [Kind; 5] = [Kind::Nginx, Kind::Apache, Kind::Haproxy, Kind::Postgresql, Kind::SServer];
 
-    /// Its name.
+    /// Name of the server.
     pub fn name(self) -> &'static str {
         match self {
             Kind::Nginx => "nginx",
@@ -35,7 +35,7 @@ impl Kind {
         }
     }
 
-    /// What it is called in tables.
+    /// Name of the server in tables.
     pub fn title(self) -> &'static str {
         match self {
             Kind::Nginx => "nginx",
@@ -66,7 +66,7 @@ pub enum Key {
 impl Key {
     pub const ALL: [Key; 3] = [Key::Rsa2048, Key::P256, Key::P384];
 
-    /// Its name.
+    /// Name of the key.
     pub fn name(self) -> &'static str {
         match self {
             Key::Rsa2048 => "RSA-2048",
@@ -75,7 +75,7 @@ impl Key {
         }
     }
 
-    /// The beginning of its files' names.
+    /// Beginning of the names of the key's files.
     pub fn file(self) -> &'static str {
         match self {
             Key::Rsa2048 => "rsa",
@@ -93,7 +93,7 @@ impl Key {
         }
     }
 
-    /// The function that its private-key operation is counted as.
+    /// Function that the key's private-key operation is counted as.
     pub fn function(self) -> Function {
         match self {
             Key::Rsa2048 => Function::RsaCrt,
@@ -119,7 +119,7 @@ const TLS12: Case =
 const TLS13: Case = Case { protocol: Protocol::Tls13, ..TLS12 };
 
 impl Case {
-    /// In the order of the table: the papers' first.
+    /// All cases, in the order of the table: the papers' first.
     pub const ALL: [Case; 9] = [
         TLS12,
         Case { authenticated: true, ..TLS12 },
@@ -140,7 +140,7 @@ impl Case {
         }
     }
 
-    /// Its key exchange: `RSA` where that is the certificate's key.
+    /// Key exchange of the case: `RSA` where that is the certificate's key.
     pub fn exchange(self) -> &'static str {
         match self.protocol {
             Protocol::Tls12 => "RSA",
@@ -148,7 +148,7 @@ impl Case {
         }
     }
 
-    /// Its name in the table.
+    /// Name of the case in the table.
     pub fn title(self) -> String {
         let mut title = format!("TLS {} {}", self.version(), self.key.name());
         if self.protocol == Protocol::Tls13 {
@@ -196,7 +196,7 @@ pub enum Side {
 impl Side {
     pub const ALL: [Side; 4] = [Side::Stock, Side::Lanes, Side::Card, Side::Cards];
 
-    /// Its name: what serves there, so that of a CPU without lanes none are spoken of.
+    /// Name of the side: what serves there. On a CPU without lanes it names none.
     pub fn name(self) -> &'static str {
         match self {
             Side::Stock => "stock",
@@ -207,7 +207,7 @@ impl Side {
         }
     }
 
-    /// Its cards.
+    /// Number of cards of the side.
     pub fn cards(self) -> usize {
         match self {
             Side::Stock | Side::Lanes => 0,

@@ -12,7 +12,7 @@ use std::fmt::Write as _;
 
 /// The format of the JSON.
 pub const FORMAT: u32 = 1;
-/// Of the CPU time of its processors: a load that takes more is what limits the transactions of a second.
+/// Part of the CPU time of the load's processors above which the load, not the server, limits the transactions of a second.
 const SATURATED: f64 = 0.95;
 
 /// What slices of a side came to, and what was counted in them.
@@ -46,7 +46,7 @@ pub struct Row {
     pub clients: usize,
     /// Transactions a second: the median of the rounds.
     pub tps: f64,
-    /// That over stock's.
+    /// Transactions a second over those of stock.
     pub ratio: Option<f64>,
     /// Stock's CPU time of a transaction over this one's.
     pub cpu_ratio: Option<f64>,
@@ -88,7 +88,7 @@ pub struct Processors {
 }
 
 impl Row {
-    /// Of what was measured.
+    /// Makes a row of what was measured.
     pub fn new(
         (server, title): (&'static str, String),
         case: Case,
@@ -150,7 +150,7 @@ impl Row {
         if self.saturated() { self.cpu_ratio } else { self.ratio }
     }
 
-    /// Whether that is a difference, or may be chance.
+    /// Whether the row differs from stock, or may by chance.
     pub fn verdict(&self) -> Option<Verdict> {
         self.verdicts[usize::from(self.saturated())]
     }
@@ -176,12 +176,12 @@ pub struct Paper {
     pub client_auth: bool,
     /// Transactions a second.
     pub etr: u32,
-    /// In hundredths.
+    /// CPU utilisation in percent.
     pub cpu_utilisation: f64,
     pub crypto_utilisation: Option<f64>,
 }
 
-/// Where that stands.
+/// Source of the papers' figures.
 pub const SOURCE: &str = "IBM z15 Performance of Cryptographic Operations (2019), 3.5.2: System SSL on z/OS V2R4, z15 8561-770 with 4 CPs, \
     TLS 1.2 with TLS_RSA_WITH_AES_256_GCM_SHA384, 2048 bytes; clients on other systems";
 
@@ -224,11 +224,11 @@ impl Paper {
 #[derive(Debug, Clone, Serialize)]
 pub struct Server {
     pub server: &'static str,
-    /// What it calls itself.
+    /// Version of the server as it names itself.
     pub version: String,
 }
 
-/// Everything that was measured; what serializes is the content of `--json`.
+/// The whole result of the benchmark; what serializes is the content of `--json`.
 #[derive(Debug, Serialize)]
 pub struct Report {
     pub format: u32,
@@ -236,10 +236,10 @@ pub struct Report {
     pub openssl: String,
     pub adjunct: &'static str,
     pub date: String,
-    /// Which processors the servers, the daemon and its cards have, and which the load; null where they share the only one.
+    /// Processors of the servers, the daemon and its cards, and those of the load; null where all share the only one.
     pub processors: Option<[String; 2]>,
     pub clients: usize,
-    /// Of a row, all sides together.
+    /// Seconds that a row is measured for, all sides together.
     pub seconds: f64,
     pub rounds: u32,
     /// Whether cards were asked for each operation, not only where that pays.
@@ -395,7 +395,7 @@ impl Report {
         })
     }
 
-    /// This run's like of a paper's row with a server, and its rate over stock's full handshakes.
+    /// The row that is most like a paper's row, for a server, and its rate over stock's with full handshakes.
     pub fn like(&self, paper: &Paper, server: &str) -> Option<(&Row, Option<f64>)> {
         let rows = || self.rows.iter().filter(|row| row.server == server);
         let row = rows().find(|row| paper.is_like(row))?;

@@ -20,7 +20,7 @@ use std::time::{Duration, Instant};
 
 /// How long a server may take until it listens.
 const START: Duration = Duration::from_secs(30);
-/// How long it may take to end when it is asked to.
+/// Time that a server may take to end when it is asked to.
 const END: Duration = Duration::from_secs(5);
 /// How often another port is tried where one was taken meanwhile.
 const PORTS: usize = 3;
@@ -30,12 +30,12 @@ const PORTS: usize = 3;
 pub struct Programs {
     pub kind: Kind,
     pub server: PathBuf,
-    /// What it calls itself, with its version.
+    /// Name and version of the server as it names itself.
     pub version: String,
 }
 
 impl Programs {
-    /// Looks for them.
+    /// Looks for the programs.
     ///
     /// # Errors
     /// [`Failure`] that names what is missing, and the package that has it.
@@ -57,7 +57,7 @@ impl Programs {
         Ok(Programs { kind, server, version: version(kind.title(), &said) })
     }
 
-    /// Another program beside the server's.
+    /// Path of the program `name` in the folder of the server's program.
     fn beside(&self, name: &str) -> PathBuf {
         self.server.with_file_name(name)
     }
@@ -102,7 +102,7 @@ pub struct Server {
 }
 
 impl Server {
-    /// Starts one and waits until it listens.
+    /// Starts a server and waits until it listens.
     ///
     /// # Errors
     /// [`Failure`] in its own words.
@@ -183,17 +183,17 @@ impl Server {
         }
     }
 
-    /// Its first process.
+    /// Number of the server's first process.
     pub fn pid(&self) -> u32 {
         self.running.id()
     }
 
-    /// Whether it still runs.
+    /// Whether the server still runs.
     pub fn runs(&mut self) -> bool {
         self.running.runs()
     }
 
-    /// The last line that it wrote.
+    /// The last line that the server wrote.
     pub fn last_words(&self) -> String {
         last_line(&fs::read_to_string(&self.log).unwrap_or_default()).to_owned()
     }

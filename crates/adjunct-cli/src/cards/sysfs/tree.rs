@@ -18,7 +18,7 @@ pub(super) enum Entry {
 }
 
 impl Entry {
-    /// Makes it; a folder where it is not there.
+    /// Writes the entry; makes a folder where it is not there.
     pub(super) fn write(&self, path: &Path) -> io::Result<()> {
         match self {
             Entry::Folder => match fs::create_dir(path) {
@@ -170,7 +170,7 @@ impl Tree {
         }
     }
 
-    /// Everything, each folder before what is in it.
+    /// All entries, each folder before what is in it.
     pub(super) fn entries(&self) -> impl Iterator<Item = (&Path, &Entry)> {
         self.0.iter().map(|(path, entry)| (path.as_path(), entry))
     }

@@ -77,7 +77,7 @@ enum Verb {
     Change(List, bool),
 }
 
-/// Its name, what follows it, and what it does.
+/// The commands: name, what is done, what follows the name, and what the command does in words.
 const COMMANDS: [(&str, Verb, &str, &str); 13] = [
     ("list", Verb::List, "", "Show all nodes, and what they allow."),
     (
@@ -224,7 +224,7 @@ fn destroy(word: &OsStr) -> Result<(), Stop> {
 }
 
 impl List {
-    /// In errors.
+    /// Name of the list in errors.
     fn word(self) -> &'static str {
         match self {
             List::Adapters => "adapter",
@@ -233,7 +233,7 @@ impl List {
         }
     }
 
-    /// In what was done: one, and all.
+    /// Words of what was done: for one entry, and for all.
     fn words(self) -> (&'static str, &'static str) {
         match self {
             List::Adapters => ("Adapter", "adapters"),
@@ -252,7 +252,7 @@ impl List {
         }
     }
 
-    /// The number that a word stands for.
+    /// Parses a word as a number of the list.
     fn number(self, word: &OsStr) -> Result<u8, Stop> {
         let bytes = word.as_bytes();
         let named = IOCTLS.iter().find(|(name, _)| self == List::Ioctls && name.as_bytes().eq_ignore_ascii_case(bytes));

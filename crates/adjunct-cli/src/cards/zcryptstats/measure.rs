@@ -12,7 +12,7 @@ use adjunct_tool::interrupt;
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
-/// How often it is asked whether the user wants an end.
+/// Interval in which it is asked whether the user wants an end.
 const LOOK: Duration = Duration::from_millis(50);
 /// What a CCA coprocessor counts: all, and some of it once more.
 const CCA: [&str; 2] = ["All", "RSA Key-gen"];
@@ -90,7 +90,7 @@ fn rows(mode: Mode, done: &[Work], seconds: f64, wanted: &Wanted) -> (Vec<Row>, 
     (if wanted.counters { each.collect() } else { Vec::new() }, wanted.totals.then(|| row("Total", total)))
 }
 
-/// Measures until it was done as often as wanted, or the user wants an end.
+/// Measures as often as wanted, or until the user wants an end.
 pub(super) fn run(wanted: &Wanted, selection: &Selection) -> Result<(), Stop> {
     interrupt::catch_interrupts();
     let path = Folder::found().state();

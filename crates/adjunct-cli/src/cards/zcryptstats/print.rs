@@ -7,7 +7,7 @@ use adjunct_tool::output;
 use std::ffi::OsStr;
 use std::fmt::Write;
 
-/// How it is printed.
+/// The format of the output.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Format {
     Report,
@@ -17,7 +17,7 @@ pub(super) enum Format {
 }
 
 impl Format {
-    /// By its name, in whatever case.
+    /// Finds the format of a name in upper or lower case.
     pub(super) fn named(name: &OsStr) -> Option<Format> {
         let formats = [("JSON", Format::Json), ("TABLE", Format::Table), ("CSV", Format::Csv)];
         formats.into_iter().find(|(known, _)| name.eq_ignore_ascii_case(known)).map(|(_, format)| format)
@@ -40,7 +40,7 @@ impl Subject {
     }
 }
 
-/// What one counter came to.
+/// The value of a counter.
 #[derive(Debug)]
 pub(super) struct Row {
     pub(super) name: &'static str,
@@ -100,7 +100,7 @@ pub(super) struct Printer {
 }
 
 impl Printer {
-    /// In this format.
+    /// Makes a printer of this format.
     pub(super) fn new(format: Format) -> Printer {
         let columns: Vec<Column> =
             [("TIMESTAMP", Side::Left, 20), ("DEVICE", Side::Left, 7)].into_iter().chain(NUMBERS).collect();

@@ -35,7 +35,7 @@ pub(super) fn versions() -> String {
     format!("Open Liberty {LIBERTY}, JMeter by its Java DSL {DSL}")
 }
 
-/// Everything, from `cache` or into it; `told` says what is done where it takes a while.
+/// Fetches the server and the load generator from `cache`, or into it; `told` gets what is done where it takes a while.
 ///
 /// # Errors
 /// [`Failure`] with one line: no Maven, no network, a file that is not what it has to be.
@@ -77,7 +77,7 @@ fn verify(path: &Path, sum: &str) -> Result<(), Failure> {
     Err(Failure::new(format!("{}: its SHA-256 is not the one known; remove it, it is fetched again", path.display())))
 }
 
-/// Maven's own dependencies, its plugin's, come and go with a repository of its own.
+/// Fetches by Maven. Its own and its plugin's dependencies come and go with a repository of their own.
 fn by_maven(cache: &Path, files: &Path) -> Result<(), Failure> {
     let folder = scratch::folder_in(cache).map_err(|e| cannot_write(cache, &e))?;
     let pom = folder.path().join("pom.xml");
@@ -135,7 +135,7 @@ fn unpacked(cache: &Path, files: &Path, jdk: &Jdk, told: &dyn Fn(&str)) -> Resul
     Ok(folder.join("wlp"))
 }
 
-/// Where it is kept, where nothing is said.
+/// The folder of the cache, where the command line names none.
 pub(super) fn default_cache() -> Option<PathBuf> {
     let of = |name: &str| std::env::var_os(name).filter(|v| !v.is_empty()).map(PathBuf::from);
     let base =

@@ -1,4 +1,4 @@
-//! JMeter: one program for each way to connect, which stays from row to row, so that its own warming up is none of a row's.
+//! JMeter: one program for each way to connect, which stays from row to row, so that its own warming up is in no row.
 
 use super::fetch::Fetched;
 use super::server::temporary;
@@ -17,7 +17,7 @@ use std::time::{Duration, Instant};
 
 const SOURCE: &str = include_str!("Load.java");
 
-/// Who connects how often.
+/// The users of a load: their number, and how often they connect.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Users {
     pub threads: u32,
@@ -66,7 +66,7 @@ pub(super) struct Load {
 }
 
 impl Load {
-    /// Compiles it.
+    /// Compiles the load generator.
     ///
     /// # Errors
     /// [`Failure`] with the compiler's words.
@@ -79,7 +79,7 @@ impl Load {
         if done.success { Ok(()) } else { Err(Failure::new(format!("javac: {}", done.why()))) }
     }
 
-    /// Starts it; `fresh`: each request has a connection and a TLS session of its own.
+    /// Starts the load; `fresh`: each request has a connection and a TLS session of its own.
     ///
     /// # Errors
     /// [`Failure`]: Java cannot be run.

@@ -336,7 +336,7 @@ impl Bench<'_> {
         Ok(())
     }
 
-    /// Every row in one way of connecting.
+    /// Measures every row in one way of connecting.
     fn rounds(
         &self,
         way: &'static str,

@@ -6,7 +6,7 @@ use adjunct_tool::page::page;
 use maud::{Markup, PreEscaped, html};
 use std::fmt::Write as _;
 
-/// Beside the common style: the colours of the charts' parts.
+/// Style for the colours of the charts' parts, beside the common style.
 const MORE: &str = "svg.chart text { fill: var(--ink); font-size: 13px; } svg.chart .value { fill: var(--muted); } \
     svg.chart .own { fill: var(--adjunct); } svg.chart .stock { fill: var(--stock); } svg.chart .other { fill: var(--software); } \
     svg.chart .faint { opacity: .45; }";

@@ -26,7 +26,7 @@ pub(super) struct Report {
     pub think_ms: u32,
     pub seconds: f64,
     pub rounds: u32,
-    /// Which processors the servers have, and which the load.
+    /// Processors of the servers, and those of the load.
     pub processors: Option<[String; 2]>,
     /// How busy the machine was when it began, without the run itself.
     pub busy: f64,
@@ -38,7 +38,7 @@ pub(super) struct Report {
 #[derive(Debug, Clone, Default, Serialize)]
 pub(super) struct Row {
     pub name: String,
-    /// In words.
+    /// The way of connecting, in words.
     pub about: String,
     /// `new`: a full handshake for each request; `kept`: connections are kept.
     pub connections: &'static str,
@@ -81,7 +81,7 @@ impl Row {
         self.totals.rounds > 0.0
     }
 
-    /// Takes what one round found.
+    /// Takes in what a round found.
     pub fn add(&mut self, seen: &super::load::Seen, cpu: f64, moved: &Snapshot) {
         let totals = &mut self.totals;
         totals.requests += seen.requests;
@@ -144,7 +144,7 @@ impl Report {
         valid.then(|| (row.requests_per_second / other.requests_per_second, other.cpu_per_1000 / row.cpu_per_1000))
     }
 
-    /// As tables.
+    /// Writes the report as tables.
     pub fn text(&self, style: Style) -> String {
         let mut text = format!("{}\n", style.strong(&shown(&self.cpu)));
         let _ = writeln!(text, "{}; {}", shown(&self.java), self.versions);

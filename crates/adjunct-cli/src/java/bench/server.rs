@@ -16,11 +16,11 @@ use std::time::{Duration, Instant};
 
 /// How long a server may take until it answers.
 pub(super) const START: Duration = Duration::from_secs(180);
-/// How long its ports may take once it says that it is ready.
+/// Time that the server's ports may take once it says that it is ready.
 const PORTS: Duration = Duration::from_secs(20);
-/// What it says when it is ready.
+/// The message by which the server says that it is ready.
 const READY: &str = "CWWKF0011I";
-/// What it says of a port that it did not get, before it goes on without.
+/// The message about a port that the server did not get; it goes on without.
 const PORT_TAKEN: &str = "CWWKO0221E";
 
 /// What all servers have in common.
@@ -69,7 +69,7 @@ pub(super) struct Server {
 }
 
 impl Server {
-    /// Starts one; it answers later ([`Server::ready`]). `options` are the JVM's own, `environment` the module's.
+    /// Starts a server; it answers later ([`Server::ready`]). `options` are the JVM's own, `environment` the module's.
     ///
     /// # Errors
     /// [`Failure`]: its files cannot be written, Java cannot be run.
@@ -104,7 +104,7 @@ impl Server {
         Ok(Server { running: Running::new(child), counted, http, https, log, start: common.start })
     }
 
-    /// Waits until it answers on both ports. What it says of itself comes first: a port that it did not get is another program's, which
+    /// Waits until the server answers on both ports. Its own messages come first: a port that it did not get belongs to another program, which
     /// answers, too.
     ///
     /// # Errors
@@ -137,7 +137,7 @@ impl Server {
         }
     }
 
-    /// Whether it still runs.
+    /// Whether the server still runs.
     pub fn runs(&mut self) -> bool {
         self.running.runs()
     }
@@ -158,7 +158,7 @@ impl Server {
         line.split_whitespace().next().and_then(|k| k.parse::<f64>().ok()).unwrap_or(0.0) / 1024.0
     }
 
-    /// The heap that lives, MiB: after a collection.
+    /// Live heap after a collection, in MiB.
     pub fn heap(&self, jdk: &Jdk) -> Option<f64> {
         let id = self.running.id().to_string();
         process::run(jdk.program("jcmd").args([&id, "GC.run"])).ok()?;

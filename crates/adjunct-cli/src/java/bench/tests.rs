@@ -1,4 +1,4 @@
-//! What is said where a server does not start: with programs in the place of a JDK's that behave as Java and Open Liberty do then.
+//! Errors where a server does not start, with programs in place of a JDK's that behave as Java and Open Liberty do then.
 
 use super::fetch::Fetched;
 use super::{Args, run_with};
@@ -55,7 +55,7 @@ impl Fake {
         self.dir.path().join(name)
     }
 
-    /// The one line that `adjunct bench java` ends with; nothing may be left of what was begun.
+    /// Runs the benchmark, which fails, and gives its one line of error; panics if anything of what was begun is left.
     fn line(&self, start: Duration) -> String {
         let path = |name: &str| self.path(name).display().to_string();
         let (jdk, module, json, html) = (path("jdk"), path("module.so"), path("report.json"), path("page.html"));
@@ -87,8 +87,8 @@ impl Fake {
     }
 }
 
-/// A server that says these lines and runs on. Its child is noted before it says anything: it may be ended from then on. It ends by
-/// itself should a test leave it.
+/// A shell command that prints these lines and runs on, as a server does. Its child is noted before it prints: the test may end it from then on. It
+/// ends by itself should a test leave it.
 fn says(lines: &[&str]) -> String {
     let words: String = lines.iter().map(|line| format!("echo '{line}'\n")).collect();
     format!("sleep 60 & echo $! >\"$notes/child\"\n{words}wait")

@@ -20,7 +20,7 @@ pub(super) struct Entry<T> {
 /// A mechanism in a list.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Listed {
-    /// As it is written.
+    /// The mechanism as the configuration writes it.
     pub word: String,
     /// The number it stands for, where it is known.
     pub number: Option<u32>,
@@ -145,8 +145,7 @@ fn keywords() -> impl Iterator<Item = (&'static str, Kind)> {
     KEYWORDS.into_iter().chain([(LATE, Kind::Switch)])
 }
 
-/// Of `${NAME}` in a path: what a JVM's property stands for, as far as it can be known without it. Nothing: no JVM has it unless it is
-/// given by `-D`.
+/// The value of `${NAME}` in a path, as far as a JVM's property is known without the JVM. `None`: no JVM has the property unless `-D` sets it.
 fn property(name: &str) -> Option<String> {
     match name {
         "/" | "file.separator" => Some("/".to_owned()),

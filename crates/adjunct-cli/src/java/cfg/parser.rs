@@ -34,7 +34,7 @@ struct Parser<'a> {
     secmod: bool,
 }
 
-/// Nothing was read that goes on; the mistake is noted or comes with it.
+/// What was read, or the mistake that ends it, which is noted or comes along.
 type Read<T> = Result<T, Refusal>;
 
 const NUMBER_FIX: &str = "write a number up to 2147483647, or 0x7fffffff";
@@ -45,13 +45,13 @@ impl Parser<'_> {
         self.last.clone()
     }
 
-    /// A mistake that Java's message shows the token of.
+    /// Makes a refusal for a mistake whose token is in Java's message.
     fn at_token(&self, java: &str, text: impl Into<String>, fix: impl Into<String>) -> Refusal {
         let java = format!("{java} {}, line {}", self.last.shown(), self.tokens.java_line());
         Refusal { line: self.tokens.line(), java, text: text.into(), fix: fix.into() }
     }
 
-    /// A mistake that Java's message shows the line of.
+    /// Makes a refusal for a mistake whose line is in Java's message.
     fn at_line(&self, java: &str, text: impl Into<String>, fix: impl Into<String>) -> Refusal {
         let java = format!("{java}, line {}", self.tokens.java_line());
         Refusal { line: self.tokens.line(), java, text: text.into(), fix: fix.into() }
@@ -153,7 +153,7 @@ impl Parser<'_> {
         }
     }
 
-    /// After a mistake: to the end of the line, or of the braces.
+    /// Skips what follows a mistake: to the end of the line, or of the braces.
     fn skip(&mut self) {
         let mut open = std::mem::take(&mut self.open);
         let mut token = self.last.clone();
@@ -177,7 +177,7 @@ impl Parser<'_> {
         Ok(())
     }
 
-    /// The keyword that a word is, or, the mistake noted, was meant to be.
+    /// The keyword that a word is; or that it was meant to be, with the mistake noted.
     fn keyword(&mut self, word: &str) -> Read<(String, Kind)> {
         let dialect = self.dialect;
         let known = keywords().find(|(name, _)| *name == word);
@@ -507,7 +507,7 @@ impl Parser<'_> {
     }
 }
 
-/// As `Integer.parseInt` reads it, after `0x` as hexadecimal.
+/// Parses a number as `Integer.parseInt` does, and hexadecimal after `0x`.
 fn decode(word: &str) -> Option<i32> {
     match word.strip_prefix("0x").or(word.strip_prefix("0X")) {
         Some(hex) => i32::from_str_radix(hex, 16).ok(),

@@ -36,22 +36,22 @@ pub enum Target {
 /// What `status` tells of a target.
 #[derive(Debug, Clone, Serialize)]
 pub struct TargetState {
-    /// Whom it is about.
+    /// The target.
     #[serde(rename = "for")]
     pub target: Target,
-    /// Whether anything of it is there.
+    /// Whether anything of the target is there.
     pub enabled: bool,
-    /// Whether it is in force: the programs come to a configuration in which the module loads and is preferred.
+    /// Whether the target is in force: its programs come to a configuration in which the module loads and is preferred.
     pub working: bool,
     /// The configuration.
     pub config: PathBuf,
-    /// The other files that belong to it.
+    /// Further files that belong to the target.
     pub files: Vec<PathBuf>,
     /// The programs it is about, by their own files.
     pub programs: Vec<PathBuf>,
     /// What the engine serves that the module registers, where it registers one.
     pub engine: Option<String>,
-    /// What keeps it from being in force, one line each.
+    /// What keeps the target from being in force, one line each.
     pub problems: Vec<String>,
     /// What else to know, one line each.
     pub notes: Vec<String>,

@@ -8,7 +8,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Where the environment of sshd is set.
+/// The place where the environment of sshd is set.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Environment {
     /// A file of variables that the service reads.
@@ -31,7 +31,7 @@ impl Environment {
 pub(super) struct Service {
     /// Its name: `ssh` or `sshd`.
     pub name: String,
-    /// Where its environment is set.
+    /// The place where the service's environment is set.
     pub environment: Environment,
     /// What sets OPENSSL_CONF for it already, not by us.
     pub taken: Option<(PathBuf, Setting)>,

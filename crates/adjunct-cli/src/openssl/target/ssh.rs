@@ -30,7 +30,7 @@ const SCRIPTS: &str = "# The scripts that name it are in: ";
 /// Begins a line of the configuration for each folder that was made.
 const MADE: &str = "# A folder made for it: ";
 
-/// Where this user's things are.
+/// Folders of the user who runs the command.
 struct Home {
     home: PathBuf,
     config: PathBuf,
@@ -283,7 +283,7 @@ fn startup_file_with(home: &Path, scripts: &Path) -> Option<PathBuf> {
     })
 }
 
-/// Whether anything of it is there.
+/// Whether anything of the target is there.
 pub(super) fn is_there() -> bool {
     Home::find().is_ok_and(|home| config_is_ours(&home.config))
 }

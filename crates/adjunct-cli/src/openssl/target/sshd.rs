@@ -185,7 +185,7 @@ fn make(plan: &[Planned], system: &ConfigFile, service: &Service, restart: bool)
     Ok(after)
 }
 
-/// Whether anything of it is there.
+/// Whether anything of the target is there.
 pub(super) fn is_there() -> bool {
     !named_in().is_empty() || config_is_ours()
 }

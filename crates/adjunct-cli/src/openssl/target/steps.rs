@@ -14,7 +14,7 @@ use tempfile::NamedTempFile;
 #[derive(Debug, Default)]
 pub(super) struct Steps {
     undo: Vec<Undo>,
-    /// While there may be something to take back.
+    /// A lock held while there may be something to take back.
     hold: Option<Hold>,
 }
 

@@ -29,9 +29,9 @@ pub enum Cause {
     SeLinux,
     /// Its root is another folder.
     Chroot,
-    /// It runs in a container.
+    /// The process runs in a container.
     Container,
-    /// It runs with the rights of its file (setuid, setgid, capabilities) and ignores what would lead it to a configuration.
+    /// The program runs with the rights of its file (setuid, setgid, capabilities) and ignores what would lead it to a configuration.
     Setuid,
     /// A plugin that would use OpenSSL is not switched on.
     PluginOff,
@@ -39,9 +39,9 @@ pub enum Cause {
     NotEnabled,
     /// Its OpenSSL is older than 3.0, or another library of that name.
     OldOpenssl,
-    /// It is machine code of another kind than the module.
+    /// The program's machine code is of another kind than the module's.
     OtherMachine,
-    /// It calls low-level functions only, which nobody serves here.
+    /// The program calls low-level functions only, which neither provider nor engine serves here.
     LowLevel,
     /// A library that it brings along has OpenSSL inside (a pip wheel).
     Wheel,
@@ -61,24 +61,24 @@ pub enum Cause {
     /// BoringSSL or AWS-LC is linked into it.
     #[serde(rename = "boringssl")]
     BoringSsl,
-    /// Another library (libgcrypt, Mbed TLS, wolfSSL, libsodium) encrypts for it.
+    /// A library other than OpenSSL (libgcrypt, Mbed TLS, wolfSSL, libsodium) encrypts for it.
     OtherLibrary,
-    /// It brings a provider of its own, before which adjunct may have stepped back.
+    /// The program brings a provider of its own, before which adjunct may have stepped back.
     OwnProvider,
-    /// It chooses itself which section of openssl.cnf it reads.
+    /// The program itself chooses which section of openssl.cnf it reads.
     OwnSection,
     /// The process has not used OpenSSL yet.
     NotUsedYet,
-    /// It is a script of a shell, or another that starts programs.
+    /// The file is a script of a shell, or another that starts programs.
     Script,
-    /// It may not be looked at.
+    /// The process may not be looked at.
     Permission,
     /// No library that encrypts is to be seen.
     NoCrypto,
 }
 
 impl Cause {
-    /// All of them.
+    /// All causes.
     pub const ALL: [Cause; 32] = [
         Cause::NotInForce,
         Cause::ModuleReplaced,
@@ -153,7 +153,7 @@ impl Cause {
         }
     }
 
-    /// The word for it.
+    /// The word of the cause.
     pub fn word(self) -> String {
         serde_json::to_value(self).ok().and_then(|v| v.as_str().map(str::to_owned)).unwrap_or_default()
     }

@@ -20,15 +20,15 @@ pub struct Inside {
     pub folder: Option<PathBuf>,
     /// Whether parts of OpenSSL 3 or newer are there, whatever it says of its version.
     pub providers: bool,
-    /// Whether it is Node.
+    /// Whether the file is Node.
     pub node: bool,
     /// Whether rustls is in it.
     pub rustls: bool,
     /// Whether BoringSSL or AWS-LC is in it.
     pub boringssl: bool,
-    /// Whether it has Go's TLS.
+    /// Whether Go's TLS is in the file.
     pub go_tls: bool,
-    /// Whether it is a program of adjunct's own.
+    /// Whether the file is a program of adjunct's own.
     pub adjunct: bool,
 }
 

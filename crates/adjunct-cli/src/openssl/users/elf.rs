@@ -19,7 +19,7 @@ const MOST_NEEDED: usize = 4096;
 /// No name and no search path is longer.
 const LONGEST_NAME: usize = 4096;
 
-/// Where the bytes of a file come from.
+/// A source of a file's bytes.
 pub trait Source {
     /// The bytes at `offset`; `None` where the file has fewer.
     fn read(&self, offset: u64, length: u64) -> Option<Vec<u8>>;
@@ -84,7 +84,7 @@ impl Interface {
 pub struct Elf {
     /// Its machine code.
     pub machine: Machine,
-    /// Whether it can be executed, else it is a library.
+    /// Whether the file can be executed; else it is a library.
     pub program: bool,
     /// Whether the dynamic loader runs it; a statically linked program has no loader.
     pub dynamic: bool,
@@ -94,7 +94,7 @@ pub struct Elf {
     pub rpath: Option<String>,
     /// `DT_RUNPATH`.
     pub runpath: Option<String>,
-    /// Whether it does without the loader's default folders (`DF_1_NODEFLIB`).
+    /// Whether the file does without the loader's default folders (`DF_1_NODEFLIB`).
     pub no_default: bool,
     /// The functions of OpenSSL it calls.
     pub calls: Vec<Call>,
@@ -109,9 +109,9 @@ pub struct Elf {
 /// The file is no ELF file, or is broken.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum NotRead {
-    /// It is something else: a script, a picture.
+    /// The file has another format: a script, a picture.
     NotElf,
-    /// It begins as an ELF file and then makes no sense.
+    /// The file begins as an ELF file and then makes no sense.
     Broken,
 }
 
@@ -197,7 +197,7 @@ impl<H: FileHeader<Endian = Endianness>> Segments<H> {
         pod::slice_from_bytes::<H::ProgramHeader>(&self.bytes, self.count).map_or(&[][..], |(list, _)| list).iter()
     }
 
-    /// Where in the file the loader finds what is at an address, and how much follows it there.
+    /// Offset in the file of what the loader finds at an address, and the bytes from there to the end of the segment.
     fn at(&self, address: u64) -> Option<(u64, u64)> {
         self.list().filter(|s| s.p_type(self.endian) == abi::PT_LOAD).find_map(|s| {
             let inside = address.checked_sub(s.p_vaddr(self.endian).into())?;

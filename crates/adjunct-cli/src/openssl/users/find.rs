@@ -13,7 +13,7 @@ pub const PROGRAMS: [&str; 6] = ["/usr/bin", "/usr/sbin", "/bin", "/sbin", "/usr
 /// Folders that hold programs and plugins at any depth.
 const TREES: [&str; 7] =
     ["/usr/libexec", "/usr/lib", "/usr/lib32", "/usr/lib64", "/usr/local/lib", "/usr/local/libexec", "/opt"];
-/// Parts of them without programs, or with many thousand files.
+/// Parts of [`TREES`] without programs, or with many thousand files.
 const LEFT_OUT: [&str; 4] = ["/usr/lib/modules", "/usr/lib/firmware", "/usr/lib/debug", "/usr/lib/locale"];
 /// Endings of what is no program, though it may be executable.
 const DATA: [&str; 24] = [
@@ -32,11 +32,11 @@ pub struct Candidate {
     pub names: Vec<PathBuf>,
     /// Its name is a library's.
     pub library: bool,
-    /// Its length in bytes.
+    /// Length of the file in bytes.
     pub length: u64,
 }
 
-/// All that was found.
+/// Files that were found.
 #[derive(Debug, Default)]
 pub struct Found {
     /// Each file once.
@@ -83,7 +83,7 @@ pub fn below(folder: &Path) -> Result<Found, Failure> {
 }
 
 impl Found {
-    /// One file that is looked at whatever its place.
+    /// Makes a list with the one file that is looked at whatever its place.
     pub fn only(path: &Path) -> Found {
         let mut found = Found::default();
         found.add(path, true);
@@ -135,7 +135,7 @@ impl Found {
         Ok(())
     }
 
-    /// A file that may be a program; in a tree also one that may be a library.
+    /// Adds a file that may be a program; in a tree also one that may be a library.
     fn add(&mut self, path: &Path, tree: bool) {
         let name = path.file_name().unwrap_or_default().to_string_lossy();
         let library = tree && (name.ends_with(".so") || name.contains(".so."));

@@ -26,7 +26,7 @@ pub enum Kind {
 /// A function of OpenSSL that a program calls.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Call {
-    /// Who can serve it.
+    /// What can serve the call.
     pub kind: Kind,
     /// Its name.
     pub name: String,
@@ -122,7 +122,7 @@ pub fn call(name: &[u8]) -> Option<Call> {
     Some(Call { kind, name: name.to_owned() })
 }
 
-/// Whether it encrypts or decrypts; keys are set by others (`AES_set_encrypt_key`).
+/// Whether a function encrypts or decrypts; keys are set by others (`AES_set_encrypt_key`).
 fn low_level_cipher(name: &str) -> bool {
     let rest = CIPHERS.iter().find_map(|cipher| name.strip_prefix(cipher));
     rest.is_some_and(|rest| !rest.starts_with("set_") && !rest.starts_with("options") && rest.contains("crypt"))

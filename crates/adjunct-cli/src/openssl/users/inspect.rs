@@ -21,7 +21,7 @@ const LEAST_STATIC: u64 = 1 << 20;
 /// What a file is made of.
 #[derive(Debug)]
 pub struct Made {
-    /// What it gets, where it uses OpenSSL.
+    /// What the file gets as a program, where it uses OpenSSL.
     pub program: Option<Program>,
     /// The file names of its libraries in the loader's order, itself left out.
     pub libraries: Vec<String>,
@@ -41,14 +41,14 @@ pub struct Inspector<'a> {
 }
 
 impl<'a> Inspector<'a> {
-    /// One that judges by `reach`.
+    /// Makes an inspector that judges by `reach`.
     pub fn new(reach: &'a Reach) -> Inspector<'a> {
         let mut loader = Loader::new();
         let module = reach.modules.first().and_then(|path| loader.file(path).ok()).map(|elf| elf.machine);
         Inspector { reach, loader, libraries: Libraries::default(), configurations: Configurations::new(reach), module }
     }
 
-    /// By what it judges.
+    /// The reach by which files are judged.
     pub fn reach(&self) -> &'a Reach {
         self.reach
     }
@@ -158,8 +158,8 @@ fn has_openssl(inside: &Inside) -> bool {
     !inside.adjunct && (inside.version.is_some() || inside.providers)
 }
 
-/// The library that brought the one at `at`: the first on the way to it; none where the program asks for it itself, or
-/// asks for libssl, which belongs to it.
+/// The library that brought the one at `at`: the first on the way to it; `None` where the program asks for it itself, or asks for libssl, which
+/// belongs to it.
 fn through(closure: &Closure, at: usize) -> Option<String> {
     let name = |path: &Path| path.file_name().unwrap_or_default().to_string_lossy().into_owned();
     let mut step = closure.files[at].asked_by?;

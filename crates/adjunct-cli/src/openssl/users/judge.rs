@@ -13,7 +13,7 @@ use std::rc::Rc;
 /// What a program gets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 pub enum Gets {
-    /// Both.
+    /// Provider and engine.
     #[serde(rename = "provider and engine")]
     Both,
     /// The provider alone.
@@ -25,13 +25,13 @@ pub enum Gets {
     /// Neither.
     #[serde(rename = "neither")]
     Neither,
-    /// It cannot be told from outside.
+    /// Unknown: it cannot be told from outside.
     #[serde(rename = "unknown")]
     Unknown,
 }
 
 impl Gets {
-    /// In words.
+    /// The verdict in words.
     pub fn words(self) -> &'static str {
         match self {
             Gets::Both => "provider and engine",
@@ -43,23 +43,23 @@ impl Gets {
     }
 }
 
-/// With whose rights a program runs.
+/// The rights with which a program runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Rights {
-    /// Those of who starts it.
+    /// The rights of whoever starts the program.
     #[default]
     Own,
-    /// Its file's owner's.
+    /// The rights of the file's owner.
     Setuid,
-    /// Its file's group's.
+    /// The rights of the file's group.
     Setgid,
     /// Some of root's, by file capabilities.
     Capabilities,
 }
 
 impl Rights {
-    /// Those of a file.
+    /// The rights that a file gives to the program in it.
     pub fn of(path: &Path) -> Rights {
         use std::os::unix::fs::MetadataExt;
         let mode = std::fs::metadata(path).map_or(0, |m| m.mode());
@@ -89,14 +89,14 @@ impl Rights {
 pub struct User {
     /// The copy of OpenSSL it uses.
     pub libcrypto: Rc<Libcrypto>,
-    /// What it and its libraries call, libssl and libcrypto left out, and the library that calls it; none where the
+    /// Functions that the program and its libraries call (libssl and libcrypto left out), each with the library that calls it; `None` where the
     /// program does.
     pub calls: BTreeMap<Call, Option<String>>,
     /// Whether it is a plugin, which programs load.
     pub plugin: bool,
-    /// With whose rights it runs.
+    /// The rights with which it runs.
     pub rights: Rights,
-    /// Whether it is machine code of the module's kind.
+    /// Whether its machine code is of the module's kind.
     pub same_machine: bool,
     /// The library that brings GnuTLS, where it or one of its own libraries asks for it.
     pub gnutls: Option<String>,
@@ -114,22 +114,22 @@ pub struct Calls {
 /// Yes or no, and why.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Verdict {
-    /// Whether it gets it.
+    /// Whether the program gets it.
     pub gets: bool,
     /// Why, or what it is used for.
     pub why: String,
 }
 
-/// Both verdicts, and them in a word.
+/// The verdicts on provider and engine, and the two in a word.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Judged {
-    /// In a word.
+    /// Provider and engine in a word.
     pub gets: Gets,
     /// The provider.
     pub provider: Verdict,
     /// The engine.
     pub engine: Verdict,
-    /// Why it gets neither, or why that cannot be told.
+    /// Why the program gets neither, or why that cannot be told.
     pub cause: Option<Cause>,
 }
 

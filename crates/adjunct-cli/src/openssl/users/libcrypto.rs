@@ -15,13 +15,13 @@ use std::rc::Rc;
 pub struct Libcrypto {
     /// The library; `None` for one inside a program.
     pub path: Option<PathBuf>,
-    /// What it says of itself: `OpenSSL 3.0.19`.
+    /// The library's version as it names itself: `OpenSSL 3.0.19`.
     pub version: Option<String>,
     /// The configuration it reads where the environment names none.
     pub config: Option<PathBuf>,
-    /// Whether it has OpenSSL's engine interface.
+    /// Whether the library has OpenSSL's engine interface.
     pub has_engines: bool,
-    /// Whether it is Node's own copy.
+    /// Whether the library is Node's own copy.
     pub node: bool,
 }
 
@@ -60,7 +60,7 @@ pub struct Configurations<'a> {
 }
 
 impl<'a> Configurations<'a> {
-    /// Nothing read yet.
+    /// Makes an empty cache.
     pub fn new(reach: &'a Reach) -> Configurations<'a> {
         Configurations { reach, known: HashMap::new() }
     }

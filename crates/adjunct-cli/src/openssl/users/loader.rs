@@ -21,11 +21,11 @@ pub type Seen = Result<Rc<Elf>, NotSeen>;
 /// Why nothing is known of a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum NotSeen {
-    /// It is no ELF file.
+    /// The file is no ELF file.
     NotElf,
-    /// It is a broken ELF file.
+    /// The file is a broken ELF file.
     Broken,
-    /// It cannot be read, and why.
+    /// The file cannot be read; with the reason.
     Unreadable(String),
 }
 
@@ -40,7 +40,7 @@ pub struct Loaded {
     pub asked_by: Option<usize>,
 }
 
-/// Everything that is loaded when a program starts.
+/// All files that are loaded when a program starts.
 #[derive(Debug, Clone, Default)]
 pub struct Closure {
     /// The program, then its libraries in the loader's order.
@@ -188,7 +188,7 @@ fn open(path: &Path) -> Result<File, NotSeen> {
     })
 }
 
-/// One entry of a search path with the loader's words filled in.
+/// Fills the loader's words (`$ORIGIN`, ...) in an entry of a search path.
 fn expand(entry: &str, origin: &Path) -> Vec<PathBuf> {
     if entry.is_empty() {
         // An empty entry is the folder a program is started in.

@@ -5,7 +5,7 @@ use serde::Serialize;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-/// Another library that encrypts, or what runs code that brings its own.
+/// A library other than OpenSSL that encrypts, or something that runs code with a library of its own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Other {
@@ -28,11 +28,11 @@ pub enum Other {
 pub struct Mapped {
     /// The first libcrypto.
     pub libcrypto: Option<PathBuf>,
-    /// Whether it, or libssl, has been replaced since.
+    /// Whether libcrypto or libssl has been replaced since it was mapped.
     pub replaced: bool,
     /// A module of adjunct's.
     pub module: Option<PathBuf>,
-    /// Whether that has been replaced since.
+    /// Whether the module has been replaced since it was mapped.
     pub module_replaced: bool,
     /// Providers of others that OpenSSL has loaded.
     pub providers: BTreeSet<PathBuf>,

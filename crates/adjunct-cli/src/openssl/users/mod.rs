@@ -72,21 +72,21 @@ pub struct Own {
     pub given: Given,
 }
 
-/// Where to look.
+/// Where programs and processes are looked for.
 #[derive(Debug, Clone)]
 pub struct Ground {
-    /// Only what lies below this folder; `None` is the whole machine.
+    /// Folder below which files are looked for; `None`: the whole machine.
     pub below: Option<PathBuf>,
     /// The kernel's file system of processes.
     pub proc: PathBuf,
 }
 
-/// Who reads which configuration, and what it gives.
+/// Which programs read which configuration, and what it gives.
 #[derive(Debug, Clone)]
 pub struct Reach {
     /// The configuration the question is about, without symbolic links.
     pub config: PathBuf,
-    /// What it gives.
+    /// What the configuration gives.
     pub given: Given,
     /// Whether programs read it only when `OPENSSL_CONF` says so.
     pub by_environment: bool,
@@ -94,7 +94,7 @@ pub struct Reach {
     pub own: Vec<Own>,
     /// adjunct's modules.
     pub modules: Vec<PathBuf>,
-    /// Since when it is as it is: what was started before has not read it.
+    /// Time since which the configuration is as it is: what was started before has not read it.
     pub since: Option<SystemTime>,
 }
 

@@ -27,11 +27,11 @@ pub struct Process {
     pub uid: u32,
     /// The libcrypto in its memory.
     pub libcrypto: Option<PathBuf>,
-    /// Whether that file, or libssl, has been replaced since (an upgrade).
+    /// Whether libcrypto or libssl has been replaced since it was loaded (an upgrade).
     pub replaced: bool,
     /// Whether a module of adjunct's is in its memory.
     pub loaded: bool,
-    /// Whether that file has been replaced since.
+    /// Whether the module has been replaced since it was loaded.
     pub module_replaced: bool,
     /// Providers of others that OpenSSL has loaded into it.
     pub providers: BTreeSet<PathBuf>,
@@ -40,31 +40,31 @@ pub struct Process {
     /// A package of Python's that may have OpenSSL inside.
     #[serde(skip)]
     pub wheel: Option<PathBuf>,
-    /// Whether it sees another file system than this one (a container, a chroot).
+    /// Whether the process sees another file system than this one (a container, a chroot).
     pub elsewhere: bool,
     /// Its root, where that is another folder than this one's.
     pub root: Option<Root>,
     /// The systemd unit it belongs to, where that is a service.
     pub unit: Option<Unit>,
-    /// Whether it belongs to somebody's session.
+    /// Whether the process belongs to a user's session.
     #[serde(skip)]
     pub session: bool,
     /// What confines it: an AppArmor profile in force, or an SELinux domain.
     pub confined: Option<Confined>,
-    /// Whether it was started with the rights of its file, and ignores variables of OpenSSL's and adjunct's.
+    /// Whether the process was started with the rights of its file, and ignores variables of OpenSSL's and adjunct's.
     pub secure: bool,
     /// The configuration it was started with (`OPENSSL_CONF`), where that can still be seen.
     pub openssl_conf: Option<PathBuf>,
     /// Whether Node was told to read what other programs read (`--openssl-shared-config`).
     #[serde(skip)]
     pub node_shares: bool,
-    /// When it was started.
+    /// Time at which the process was started.
     #[serde(skip)]
     pub started: Option<SystemTime>,
 }
 
 impl Process {
-    /// What starts it anew, where that is a command.
+    /// The command that starts the process anew, where there is one.
     pub fn restart(&self) -> Option<String> {
         match &self.unit {
             Some(unit) => Some(unit.restart()),
@@ -104,7 +104,7 @@ pub struct Unit {
 }
 
 impl Unit {
-    /// The command that restarts it.
+    /// The command that restarts the unit.
     pub fn restart(&self) -> String {
         let name = self.name.strip_suffix(".service").unwrap_or(&self.name);
         match self.of_user {
@@ -127,14 +127,14 @@ pub enum Confined {
 /// The processes of the machine.
 #[derive(Debug, Default)]
 pub struct Processes {
-    /// Those that were looked at.
+    /// The processes that were looked at.
     pub list: Vec<Process>,
     /// How many may not be looked at: others' processes.
     pub hidden: usize,
 }
 
 impl Processes {
-    /// Those with OpenSSL or adjunct alone.
+    /// Keeps the processes that have OpenSSL or adjunct.
     pub fn with_openssl(mut self) -> Processes {
         self.list.retain(|process| process.libcrypto.is_some() || process.loaded);
         self
@@ -166,7 +166,7 @@ pub fn all(proc: &Path, modules: &[PathBuf]) -> Result<Processes, Failure> {
     Ok(processes)
 }
 
-/// Looks at one process.
+/// Looks at a process.
 pub fn one(proc: &Path, pid: u32, modules: &[PathBuf]) -> Look {
     look(proc, pid, modules, &Machine::of(proc))
 }
@@ -176,13 +176,13 @@ pub fn one(proc: &Path, pid: u32, modules: &[PathBuf]) -> Look {
 pub enum Look {
     /// A process.
     Runs(Box<Process>),
-    /// None, or none any more.
+    /// There is no such process, or no longer.
     Gone,
-    /// One that has ended and whose parent has not asked for its end yet.
+    /// The process has ended and its parent has not yet asked for its status.
     Zombie,
     /// A thread of the kernel's.
     Kernel,
-    /// One that may not be looked at.
+    /// The process may not be looked at.
     Hidden,
 }
 
@@ -321,7 +321,7 @@ fn path(bytes: &[u8]) -> PathBuf {
 
 /// What is the same for all processes.
 struct Machine {
-    /// When it was started.
+    /// Time at which the machine was started.
     boot: Option<SystemTime>,
     /// The control group below which systemd has its slices: not the first one in a container that sees the machine's.
     group: String,

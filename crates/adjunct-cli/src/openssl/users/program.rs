@@ -22,13 +22,13 @@ pub struct Program {
     pub through: Option<String>,
     /// The configuration it reads.
     pub config: Option<PathBuf>,
-    /// With whose rights it runs.
+    /// The rights with which the program runs.
     pub rights: Rights,
-    /// What it gets now.
+    /// What the program gets now.
     pub gets: Gets,
-    /// Why it gets neither, or why that cannot be told, in a word.
+    /// Why the program gets neither, or why that cannot be told, in a word.
     pub cause: Option<Cause>,
-    /// What it would get from a configuration with provider and engine.
+    /// What the program would get from a configuration with provider and engine.
     pub could_get: Gets,
     /// Whether and why the provider.
     pub provider: Verdict,
@@ -53,6 +53,6 @@ pub struct Running {
     pub uid: u32,
     /// Whether adjunct is in its memory.
     pub loaded: bool,
-    /// Why it is to be started again; none where that changes nothing.
+    /// Why the process is to be started again; `None` where that changes nothing.
     pub restart: Option<&'static str>,
 }

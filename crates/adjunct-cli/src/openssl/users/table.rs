@@ -21,7 +21,7 @@ pub enum Detail {
     Groups,
     /// Every program by itself.
     Programs,
-    /// One program.
+    /// A single program.
     One,
 }
 

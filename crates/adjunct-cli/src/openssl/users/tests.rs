@@ -105,7 +105,7 @@ fn every_no_has_its_reason() {
     assert_eq!(judged(&inside, Given::default(), false).gets, Gets::Neither);
 }
 
-/// This test's own program, which surely is one.
+/// Bytes of this test's own program, which is surely an ELF file.
 fn own_bytes() -> Vec<u8> {
     let bytes = std::fs::read(std::env::current_exe().unwrap()).unwrap();
     // Its first megabyte has the headers, and the tables of names as linkers lay them out.

@@ -22,7 +22,7 @@ pub struct Effort {
     pub slow_bytes: u64,
 }
 
-/// A row that takes longer than this is measured only [`LEAST`] times.
+/// Time of a row above which it is measured only [`LEAST`] times.
 const LONG: Duration = Duration::from_secs(60);
 /// The fewest copies that have a median and quartiles.
 pub const LEAST: usize = 3;
@@ -31,7 +31,7 @@ pub const LEAST: usize = 3;
 const PART: u64 = 4;
 /// How long the bytes of a copy take at least, beside its login.
 const LOGINS: f64 = 0.5;
-/// Bytes that a subject is tried with where its file has as many; of slow ciphers an eighth.
+/// Bytes that a subject is tried with, if its file has as many; slow ciphers are tried with an eighth.
 const SAMPLE: u64 = 64_000_000;
 
 /// A cipher, with a MAC where one is asked for.
@@ -44,7 +44,7 @@ pub struct Subject {
 }
 
 impl Subject {
-    /// The name of its row.
+    /// Name of the subject's row.
     pub fn name(&self) -> String {
         self.mac.map_or_else(|| self.cipher.to_owned(), |mac| format!("{}, {mac}", self.cipher))
     }
@@ -374,7 +374,7 @@ impl State {
     }
 }
 
-/// Another side first each round, and every other round backwards.
+/// Order of the three sides in a round: each side begins in turn, and every other round runs backwards.
 pub fn order(round: usize) -> [usize; 3] {
     let turn = |step: usize| (step + round / 2) % 3;
     if round.is_multiple_of(2) { [turn(0), turn(1), turn(2)] } else { [turn(2), turn(1), turn(0)] }
@@ -419,7 +419,7 @@ fn section(id: &str, title: &str, about: &str, measures: &[&str], charts: &[&str
     }
 }
 
-/// Figure 7 of these rows.
+/// Makes Figure 7 of these rows.
 pub fn figure7_section(rows: &[Row]) -> Section {
     let groups = plan::FIGURE7_CIPHERS.map(|(title, cipher)| {
         let rows = rows.iter().filter(|row| row.name.starts_with(&format!("{cipher}, "))).cloned().collect();

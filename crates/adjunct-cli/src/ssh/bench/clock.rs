@@ -19,12 +19,12 @@ pub struct Clock {
 pub struct Task(usize);
 
 impl Clock {
-    /// At the beginning.
+    /// Starts the clock.
     pub fn start() -> Clock {
         Clock { start: Instant::now(), left: Vec::new(), progress: None, watch: Watch::start() }
     }
 
-    /// One more task, of so many seconds.
+    /// Adds a task of so many seconds.
     pub fn task(&mut self, seconds: f64) -> Task {
         self.left.push(seconds.max(0.0));
         Task(self.left.len() - 1)
@@ -79,7 +79,7 @@ pub struct Rounds {
 }
 
 impl Rounds {
-    /// So many rounds of an estimated time in seconds.
+    /// Begins `rounds` rounds that are estimated to take `estimate` seconds each.
     pub fn new(rounds: usize, estimate: f64) -> Rounds {
         Rounds { left: rounds, estimate, spent: 0.0, done: 0 }
     }
@@ -89,13 +89,13 @@ impl Rounds {
         self.left == 0
     }
 
-    /// One was done, in this time.
+    /// Notes that a round is done, in this time.
     pub fn done(&mut self, took: Duration) {
         (self.left, self.done) = (self.left.saturating_sub(1), self.done + 1);
         self.spent += took.as_secs_f64();
     }
 
-    /// Seconds that those that are left take.
+    /// Seconds that the rounds left to do take.
     pub fn seconds(&self) -> f64 {
         let round = if self.done == 0 { self.estimate } else { self.spent / self.done as f64 };
         round * self.left as f64

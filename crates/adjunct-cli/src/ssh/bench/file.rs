@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 #[derive(Debug)]
 pub struct Source {
     path: PathBuf,
-    /// The disk it takes.
+    /// Bytes that the file takes on the disk.
     pub on_disk: u64,
 }
 
@@ -42,7 +42,7 @@ impl Source {
         Ok(source)
     }
 
-    /// Where it is.
+    /// Path of the file.
     pub fn path(&self) -> &Path {
         &self.path
     }

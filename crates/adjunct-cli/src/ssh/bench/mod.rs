@@ -368,7 +368,7 @@ fn describe(args: &Args, header: &mut Header, tried: &Tried, runs: usize) {
     );
 }
 
-/// Copies of one byte, as often as says how long a login takes.
+/// Makes copies of one byte; how many follows from the time of a login.
 fn tried_starts(copier: &mut Copier, sides: &Sides) -> Result<Starts, Failure> {
     let mut starts = Starts::new(copier, sides)?;
     (0..4).try_for_each(|round| starts.measure(copier, sides, round))?;
@@ -381,7 +381,7 @@ fn say(line: &str) {
     let _ = writeln!(std::io::stderr(), "{line}");
 }
 
-/// Where the report goes, beside the terminal.
+/// Outputs of the report beside the terminal.
 struct Sinks {
     json: Option<Sink>,
     csv: Option<Sink>,

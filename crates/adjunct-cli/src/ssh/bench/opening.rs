@@ -12,7 +12,7 @@ const TIMES: [&str; 2] = ["s_gb", "cpu_s_gb"];
 /// A cipher on a side.
 #[derive(Debug, Clone, Copy)]
 pub struct Suite<'a> {
-    /// Which side.
+    /// The side.
     pub column: Column,
     row: &'a Row,
 }
@@ -56,7 +56,7 @@ pub struct Opening<'a> {
 }
 
 impl<'a> Opening<'a> {
-    /// Of a report; nothing where OpenSSH's own choice or all that it offers was not measured.
+    /// Makes the opening of a report; `None` where OpenSSH's own choice, or everything that it offers, was not measured.
     pub fn of(report: &'a Report) -> Option<Opening<'a>> {
         let section = report.sections.iter().find(|section| section.id == "table2")?;
         let offered = &report.header.default_ciphers;
@@ -70,7 +70,7 @@ impl<'a> Opening<'a> {
         Some(Opening { section, default, tuned, software: Suite::new(tuned.row, Column::Software), order })
     }
 
-    /// In one sentence.
+    /// The opening in one sentence.
     pub fn sentence(&self) -> String {
         let [default, tuned] = [self.default, self.tuned].map(|suite| self.costs(suite));
         let mut out = format!(

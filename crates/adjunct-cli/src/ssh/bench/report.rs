@@ -81,10 +81,10 @@ pub enum Column {
 }
 
 impl Column {
-    /// All of them.
+    /// All sides.
     pub const ALL: [Column; 3] = [Column::Software, Column::Stock, Column::Adjunct];
 
-    /// Its name.
+    /// Name of the side.
     pub fn text(self) -> &'static str {
         match self {
             Column::Software => "software",
@@ -124,7 +124,7 @@ impl Section {
 /// What a figure says.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Measure {
-    /// A word for it: `mb_s`.
+    /// A word for the measure: `mb_s`.
     pub id: String,
     /// Its name: "throughput".
     pub title: String,
@@ -217,7 +217,7 @@ impl Figure {
         Some(Verdict::of(self.adjunct.as_ref()?.sample(), self.side(other)?.sample(), more_is_better))
     }
 
-    /// One side's.
+    /// The figure of a side.
     pub fn side(&self, column: Column) -> Option<&Stat> {
         match column {
             Column::Software => self.software.as_ref(),
@@ -241,13 +241,13 @@ pub struct Stat {
 }
 
 impl Stat {
-    /// Of `values`, rounded to `decimals` digits after the point, and one more for the single values; `None` of none.
+    /// Makes the figure of `values`, rounded to `decimals` digits, single values to one more; `None` without values.
     pub fn new(values: &[f64], decimals: usize) -> Option<Stat> {
         let [low, median, high] = quartiles(values)?.map(|value| rounded(value, decimals));
         Some(Stat { median, low, high, values: values.iter().map(|v| rounded(*v, decimals + 1)).collect() })
     }
 
-    /// To be compared with another.
+    /// The values as a sample, to be compared with another.
     pub(crate) fn sample(&self) -> Sample<'_> {
         Sample { median: self.median, low: self.low, high: self.high, values: &self.values }
     }

@@ -32,7 +32,7 @@ pub struct Job {
 /// What the copies of a job took together.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Taken {
-    /// From the first client's start to the last one's end, in seconds.
+    /// Time from the first client's start to the last one's end, in seconds.
     pub seconds: f64,
     /// Processor seconds that scp and its ssh spent in user mode.
     pub user: f64,
@@ -51,7 +51,7 @@ pub struct Copier {
 }
 
 impl Copier {
-    /// With this scp; what adjunct serves is counted by `counted`.
+    /// Makes a copier that runs this scp; `counted` counts what adjunct serves.
     pub fn new(rig: Rig, scp: PathBuf, counted: Counted) -> Copier {
         Copier { rig, scp, counted }
     }
@@ -122,7 +122,7 @@ impl Copier {
     }
 }
 
-/// One copy.
+/// A single copy.
 struct OneCopy<'a> {
     login: Login<'a>,
     counted: bool,

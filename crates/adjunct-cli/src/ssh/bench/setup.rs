@@ -94,7 +94,7 @@ pub fn offered(programs: &Programs, what: &str) -> Vec<String> {
     line.map_or_else(Vec::new, |line| line.split(',').map(str::to_owned).collect())
 }
 
-/// This command as a shell takes it.
+/// This command's line as a shell takes it.
 fn command_line() -> String {
     let words = std::env::args().skip(1).map(|word| {
         let plain = |c: char| c.is_ascii_alphanumeric() || "-_./=,@+:".contains(c);

@@ -29,7 +29,7 @@ impl Starts {
         Ok(starts)
     }
 
-    /// One copy on every side.
+    /// Measures a copy on every side.
     ///
     /// # Errors
     /// [`Failure`] where one fails.
@@ -50,7 +50,7 @@ impl Starts {
         Ok(())
     }
 
-    /// What one takes on each side: medians; nothing on a side that is missing.
+    /// Medians of a copy's time on each side; empty on a side that is missing.
     pub fn each(&self) -> [Taken; 3] {
         self.taken.each_ref().map(|all| {
             let of = |value: fn(&Taken) -> f64| median(all.iter().map(value));

@@ -5,16 +5,16 @@ use super::report::{Figure, Measure, Section, number};
 /// adjunct beside another side.
 #[derive(Debug, Clone)]
 pub struct Line {
-    /// The other side, for people.
+    /// Name of the side that adjunct is compared with, for people.
     pub other: &'static str,
     /// The section's main measure and its CPU time, with the geometric mean of the rows' ratios.
     pub ratios: Vec<(Measure, f64)>,
-    /// How many rows that is the mean of.
+    /// Number of rows that the mean is of.
     pub rows: usize,
 }
 
 impl Line {
-    /// As a sentence: "adjunct to stock OpenSSL: throughput × 1.19, CPU time of both sides × 0.80 (means of 16 rows)".
+    /// The line as a sentence: "adjunct to stock OpenSSL: throughput × 1.19, CPU time of both sides × 0.80 (means of 16 rows)".
     pub fn sentence(&self) -> String {
         let ratios = self.ratios.iter().map(|(measure, ratio)| format!("{} × {}", measure.title, number(*ratio, 2)));
         let rows = if self.rows == 1 { String::new() } else { format!(" (geometric means of {} rows)", self.rows) };

@@ -8,7 +8,7 @@ use std::fmt::Write;
 
 /// A name's room; longer ones push their figures to the right.
 const NAME: usize = 34;
-/// A figure's room, its spread included.
+/// Columns of a figure, its spread included.
 const FIGURE: usize = 18;
 
 /// What stands before the sections.
@@ -38,7 +38,7 @@ pub fn end(report: &Report, style: Style) -> String {
     out
 }
 
-/// One section.
+/// Writes a section as a table.
 pub fn section(section: &Section, style: Style) -> String {
     let mut out = format!("\n{}\n{}\n", style.strong(&section.title), wrapped(&section.about, 110).join("\n"));
     for measure in &section.measures {
@@ -57,7 +57,7 @@ pub fn section(section: &Section, style: Style) -> String {
     out
 }
 
-/// All rows of one measure.
+/// The rows of a measure as a table.
 fn figures(section: &Section, measure: &Measure, style: Style) -> String {
     let better = if measure.more_is_better { "more" } else { "less" };
     let title = format!("{}, {} ({better} is better)", measure.title, measure.unit);

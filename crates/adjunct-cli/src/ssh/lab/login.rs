@@ -1,4 +1,4 @@
-//! A login through a private sshd: the client that runs, and where the connection has a server of its own, that.
+//! A login through a private sshd: the running client, and the connection's own server, if it has one.
 
 use super::place::{Files, for_client};
 use super::server::{Sshd, free_port, no_port, port_of};
@@ -16,10 +16,10 @@ use std::time::{Duration, Instant};
 pub(in crate::ssh) struct Login<'a> {
     place: &'a Place,
     client: Option<Running>,
-    /// It stays here when it has ended: its log says why a login failed.
+    /// The login's own server. It stays here when it has ended: its log says why a login failed.
     server: Option<Sshd>,
     server_ended: bool,
-    /// Where the client is to connect, until it has.
+    /// The socket where the client is to connect, until it has.
     listener: Option<TcpListener>,
     files: Files,
     /// When the client was started.
@@ -116,8 +116,8 @@ impl<'a> Login<'a> {
         Ok(())
     }
 
-    /// Reads all that the client writes. `same` says of each piece, by its place, whether it is what is to come there. Gives how
-    /// many bytes came, and after how many seconds the first.
+    /// Reads all that the client writes. `same` tells, for each piece and its position, whether it is what has to come there. Gives the number of
+    /// bytes, and the seconds until the first.
     ///
     /// # Errors
     /// [`Failure`]: the data differs; `stalled` where nothing came for a minute; an interrupt.

@@ -59,7 +59,7 @@ impl Programs {
     }
 }
 
-/// Another program of the client's: the one beside it, or as [`locate`] finds it.
+/// Finds another program of the client: beside `ssh`, else as [`locate`] finds it.
 fn beside(ssh: &Path, name: &str) -> Result<PathBuf, Failure> {
     let beside = ssh.with_file_name(name);
     if beside.is_file() { Ok(beside) } else { locate(name, None, "openssh-client") }

@@ -1,5 +1,5 @@
-//! The folder that sshd's privilege separation needs: where the system has none (no sshd was ever started on it), it is
-//! there for us alone, or, where that is not allowed, made as sshd's service makes it.
+//! The folder that sshd's privilege separation needs. Where the system has none (no sshd was ever started on it), it is made for this process alone
+//! or, where that is not allowed, as sshd's service makes it.
 
 use crate::ssh::lab::Environment;
 use adjunct_tool::Failure;
@@ -19,8 +19,7 @@ pub(crate) fn in_its_own(dir: &str) -> [&str; 6] {
     ["unshare", "--mount", "sh", "-c", script, dir]
 }
 
-/// Sees to it that sshd, run with the configuration `config` in this environment, starts: gives the words to run it by, before
-/// its own name.
+/// Makes sure that sshd, run with the configuration `config` in this environment, can start: gives the words to run it by, before its own name.
 ///
 /// # Errors
 /// [`Failure`] with sshd's own words where something else keeps it from starting.
@@ -50,7 +49,7 @@ fn runs(words: &[&str]) -> bool {
     run(Command::new(words[0]).args(&words[1..])).is_ok_and(|outcome| outcome.success)
 }
 
-/// Sees to it that sshd, run by this thread with the configuration `config`, starts.
+/// Makes sure that sshd, run by this thread with the configuration `config`, can start.
 ///
 /// A missing folder below /run is made in a mount namespace, which only this thread and the programs it starts live in from
 /// here on; where that is not allowed, it is made for real. Nothing then runs between us and sshd that would cost time.
@@ -69,7 +68,7 @@ pub(in crate::ssh) fn provide(sshd: &Path, config: &Path) -> Result<(), Failure>
     make(dir)
 }
 
-/// The folder that sshd says it misses, if it is that.
+/// The folder that sshd misses, if its message is about that.
 pub(crate) fn missing(said: &str) -> Option<&str> {
     said.lines().find_map(|l| l.trim().strip_prefix("Missing privilege separation directory: "))
 }

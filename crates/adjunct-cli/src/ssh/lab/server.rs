@@ -20,7 +20,7 @@ const LIMIT: Duration = Duration::from_secs(60);
 pub struct Sshd {
     process: Running,
     files: Files,
-    /// Where it listens; `None`: it has its connection.
+    /// Port where the server listens; `None`: it has its connection.
     port: Option<u16>,
 }
 
@@ -66,7 +66,7 @@ impl Sshd {
         Ok(Sshd { process, files, port: None })
     }
 
-    /// The port it listens at.
+    /// The port that the server listens at.
     pub fn port(&self) -> u16 {
         self.port.unwrap_or_default()
     }
@@ -76,7 +76,7 @@ impl Sshd {
         self.process.id()
     }
 
-    /// What it has written to its log.
+    /// Text of the server's log.
     pub fn log(&self) -> String {
         self.files.log()
     }
@@ -85,7 +85,7 @@ impl Sshd {
         &mut self.process
     }
 
-    /// Waits until its sessions have ended and ends it; its processor time is then this process's children's.
+    /// Waits until the server's sessions have ended and ends it; its processor time is then this process's children's.
     ///
     /// # Errors
     /// [`Failure`] where a session does not end in time, or before an interrupt; it is killed then.
@@ -107,7 +107,7 @@ impl Sshd {
         true
     }
 
-    /// Asks it and its sessions to end; what is left after three seconds is killed.
+    /// Asks the server and its sessions to end; what is left after three seconds is killed.
     fn end(&mut self) {
         // The listener first, so that no session starts; then what is left of the sessions, found before they lose
         // their parent.

@@ -1,10 +1,10 @@
-//! What a server or a client is told beyond the usual.
+//! Configuration lines and environment of a server or client, beyond the usual ones.
 
 use std::ffi::OsString;
 use std::path::Path;
 use std::process::Command;
 
-/// Lines of its configuration and its environment.
+/// The lines of a program's configuration, and its environment.
 #[derive(Debug, Clone, Default)]
 pub struct Setup {
     /// Lines of `sshd_config` or `ssh_config`; they win over the usual ones.
@@ -14,7 +14,7 @@ pub struct Setup {
 }
 
 impl Setup {
-    /// These lines, in this environment.
+    /// Makes a setup of these configuration lines, in this environment.
     pub fn new(lines: impl Into<Vec<String>>, environment: &Environment) -> Setup {
         Setup { lines: lines.into(), environment: environment.clone() }
     }
@@ -31,17 +31,17 @@ impl Setup {
 pub struct Environment {
     /// Variables that are set.
     pub set: Vec<(String, OsString)>,
-    /// Variables that are taken away before that.
+    /// Variables that are taken away before others are set.
     pub remove: Vec<String>,
 }
 
 impl Environment {
-    /// Only the OpenSSL configuration is changed.
+    /// Changes the OpenSSL configuration alone.
     pub fn with_conf(conf: &Path) -> Environment {
         Environment::default().conf(conf)
     }
 
-    /// With this OpenSSL configuration.
+    /// Adds this OpenSSL configuration.
     #[must_use]
     pub fn conf(self, conf: &Path) -> Environment {
         self.and("OPENSSL_CONF", conf)

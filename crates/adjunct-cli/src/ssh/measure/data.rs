@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 /// The shortest block that is repeated, in bytes: it stays in a processor's caches while it is compared.
 const BLOCK: u64 = 4 << 20;
-/// As often at most a block is named on the remote command line.
+/// How often, at most, a block is named on the remote command line.
 const REPEATS: u64 = 250;
 
 /// Data of a given length.
@@ -40,12 +40,12 @@ impl Data {
         Ok(Data { block, file, tail, bytes })
     }
 
-    /// Its length.
+    /// Length of the data in bytes.
     pub fn bytes(&self) -> u64 {
         self.bytes
     }
 
-    /// The remote command that writes it.
+    /// The remote command that writes the data.
     pub fn command(&self) -> String {
         let whole = self.bytes / self.block.len().max(1) as u64;
         let mut command = "cat".to_owned();

@@ -43,9 +43,9 @@ impl Default for Suite {
 /// What a connection took.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Cost {
-    /// From the client's start to its end, in seconds.
+    /// Time from the client's start to its end, in seconds.
     pub seconds: f64,
-    /// From the client's start to the first byte of data, or to the end where there was none: the login.
+    /// Time of the login in seconds: from the client's start to the first byte of data, or to the end where there was none.
     pub first: f64,
     /// Processor seconds of the client.
     pub client: f64,
@@ -59,7 +59,7 @@ pub struct Rig {
     place: Place,
 }
 
-/// Data that should come, and whom to tell of each piece's length.
+/// Data that should come, and a function that is told each piece's length.
 type Expected<'a> = Option<(&'a Data, &'a mut dyn FnMut(u64))>;
 
 impl Rig {

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 pub struct Limits {
     /// Every job is measured at least this often, however long that takes.
     pub least: usize,
-    /// And at most this often.
+    /// Every job is measured at most this often.
     pub most: usize,
     /// No round is begun that would end after this time.
     pub budget: Duration,
@@ -21,7 +21,7 @@ pub struct Limits {
 pub struct Costs(pub Vec<Cost>);
 
 impl Costs {
-    /// One figure of all repetitions.
+    /// Spread of a figure over all repetitions.
     pub fn spread(&self, figure: impl Fn(&Cost) -> f64) -> Spread {
         Spread::of(&self.0.iter().map(figure).collect::<Vec<_>>())
     }

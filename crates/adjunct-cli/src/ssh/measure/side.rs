@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 /// One of the things that are compared: how both programs of a connection are run.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Side {
-    /// What it is called in progress and errors: `stock`, `adjunct`.
+    /// Name of the side in progress and errors: `stock`, `adjunct`.
     pub name: String,
     /// The client's environment.
     pub client: Environment,
@@ -20,7 +20,7 @@ impl Side {
         Side { name: name.to_owned(), ..Side::default() }
     }
 
-    /// Both programs with this OpenSSL configuration.
+    /// Makes a side where both programs have this OpenSSL configuration.
     pub fn with_conf(name: &str, conf: &Path) -> Side {
         let environment = Environment::with_conf(conf);
         Side { name: name.to_owned(), client: environment.clone(), server: environment }

@@ -15,7 +15,7 @@ pub struct Spread {
 }
 
 impl Spread {
-    /// Of these values; of none, 0 with an infinite error.
+    /// Makes the spread of `values`; without values 0, with an infinite error.
     pub fn of(values: &[f64]) -> Spread {
         let count = values.len();
         let middle = median(values.iter().copied());
@@ -46,8 +46,8 @@ impl Spread {
         Spread { median: self.median - base.median, error, count: self.count.min(base.count) }
     }
 
-    /// Whether it is less than `other` by more than both errors, and by more than one in fifty: what is slow to change
-    /// (the clock frequency, a neighbour) is not in the spread of one run.
+    /// Whether the value is less than `other` by more than both errors, and by more than one in fifty: what is slow to change (the clock frequency, a
+    /// neighbour) is not in the spread of one run.
     pub fn clearly_below(&self, other: &Spread) -> bool {
         let doubt = quadrature(self.error, other.error).max(other.median.abs() * 0.02);
         self.median + doubt < other.median
@@ -60,8 +60,8 @@ fn quadrature(one: f64, other: f64) -> f64 {
     (one * one + other * other).sqrt()
 }
 
-/// Gives rows that were measured in the same rounds a common measure of their scatter: each alone has few values, all of
-/// them together have many. What scatters far more than the rest keeps its own, wider error.
+/// Gives rows that were measured in the same rounds a common measure of their scatter: each alone has few values, all together have many. A row that
+/// scatters far more than the rest keeps its own, wider error.
 pub fn pool(rows: &mut [&mut Spread]) {
     const APART: f64 = 2.5;
     let scatter = |row: &Spread| row.error / standard_errors(row.count) / row.median;

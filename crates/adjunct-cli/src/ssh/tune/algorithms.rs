@@ -17,7 +17,7 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// All of them.
+    /// All lists.
     pub const ALL: [Kind; 4] = [Kind::Ciphers, Kind::Macs, Kind::Kex, Kind::HostKeys];
 
     /// The keyword in `ssh_config` and `sshd_config`.
@@ -30,7 +30,7 @@ impl Kind {
         }
     }
 
-    /// What one of them is called in a sentence.
+    /// The word for an algorithm of the list.
     pub fn noun(self) -> &'static str {
         match self {
             Kind::Ciphers => "cipher",

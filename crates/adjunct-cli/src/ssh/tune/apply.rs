@@ -194,7 +194,7 @@ pub fn writable(ground: &Ground<'_>, programs: &[Program]) -> Result<(), Failure
 pub struct Reload(Vec<String>);
 
 impl Reload {
-    /// For this system; `None` where no sshd runs.
+    /// Finds how this system's sshd is told; `None` where no sshd runs.
     pub fn find() -> Option<Reload> {
         for unit in ["ssh", "sshd"] {
             let mut command = Command::new("systemctl");
@@ -214,7 +214,7 @@ impl Reload {
         self.0.join(" ")
     }
 
-    /// Runs it.
+    /// Tells sshd.
     ///
     /// # Errors
     /// [`Failure`] with its own words.

@@ -19,7 +19,7 @@ const MOST: usize = 1000;
 /// A file longer than this is no configuration.
 const LONGEST: u64 = 4 << 20;
 
-/// Which program's configuration.
+/// The program whose configuration it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Program {
@@ -35,7 +35,7 @@ impl Program {
         if self == Program::Ssh { "ssh" } else { "sshd" }
     }
 
-    /// Its main configuration file.
+    /// Main configuration file of the program.
     pub fn main_file(self) -> &'static str {
         if self == Program::Ssh { "/etc/ssh/ssh_config" } else { "/etc/ssh/sshd_config" }
     }
@@ -69,11 +69,11 @@ impl std::fmt::Display for Place {
 /// One setting of a list of algorithms.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Setting {
-    /// Which list.
+    /// The list that is set.
     pub kind: Kind,
     /// Its value as written.
     pub value: String,
-    /// Where.
+    /// Place of the setting.
     pub at: Place,
     /// The Host or Match line above it, where it holds for some only.
     pub only: Option<String>,
@@ -81,7 +81,7 @@ pub struct Setting {
     pub order: usize,
 }
 
-/// Where adjunct's file comes in.
+/// A place where adjunct's file is included.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Reached {
     /// How many settings were read before it.
@@ -95,7 +95,7 @@ pub struct Reached {
 pub struct Tree {
     /// The settings of lists of algorithms, in the order they are read, without those of adjunct's file.
     pub settings: Vec<Setting>,
-    /// Where adjunct's file is included, if anywhere.
+    /// The place where adjunct's file is included, if anywhere.
     pub reached: Option<Reached>,
     /// The copies, with the files they stand for.
     pub copies: Vec<(PathBuf, PathBuf)>,
@@ -142,7 +142,7 @@ struct Reader<'a> {
 }
 
 impl Reader<'_> {
-    /// Where a file below /etc really is.
+    /// Path of a file below /etc in the folder that stands for it.
     fn real(&self, path: &Path) -> PathBuf {
         self.root.join(path.strip_prefix("/").unwrap_or(path))
     }
@@ -170,7 +170,7 @@ impl Reader<'_> {
         }
     }
 
-    /// Copies one file and those it includes; the copy's path.
+    /// Copies a file and those it includes; gives the copy's path.
     fn copy(&mut self, path: &Path, depth: usize) -> Result<PathBuf, Failure> {
         if depth > DEPTH {
             return Err(Failure::new(format!("{}: files include each other too deeply", path.display())));

@@ -28,7 +28,7 @@ pub(super) fn partly(
     ended.told(written.and(shown)).map(|()| ExitCode::FAILURE)
 }
 
-/// Shows all of it.
+/// Shows survey, plans and gain, writes files where that is wanted, and ends the run.
 pub(super) fn finish(
     (args, json): (&Args, Option<&Sink>),
     wish: &Wish<'_>,

@@ -67,12 +67,12 @@ pub(super) fn tried(
     Ok(first)
 }
 
-/// Both programs as they are configured.
+/// Makes the side where both programs are as they are configured.
 pub(super) fn side_of_today(service: &Service) -> Side {
     Side { server: service.environment(), ..Side::as_is("as configured") }
 }
 
-/// Both programs with adjunct, or sshd alone.
+/// Makes the side where both programs have adjunct, or sshd alone has it.
 pub(super) fn with(
     rig: &Rig,
     module: &Path,

@@ -1,5 +1,5 @@
-//! What the order of algorithms brings and what adjunct adds to it, each by itself: the suite of today and the new one, stock and with
-//! adjunct, measured in turns. And what is not worth a change.
+//! What the order of algorithms brings and what adjunct adds to it, each by itself: the suite of today and the new one, stock and with adjunct,
+//! measured in turns. And the changes that bring too little.
 
 use super::algorithms::{Kind, authenticates, measured_as};
 use super::order::Lists;
@@ -39,7 +39,7 @@ impl Choice {
     }
 }
 
-/// By whom the algorithms are computed.
+/// What computes the algorithms.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum With {
@@ -49,10 +49,10 @@ pub enum With {
     Adjunct,
 }
 
-/// One suite, by one of them.
+/// Figures of a suite with or without adjunct.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Step {
-    /// By whom.
+    /// What computed the algorithms.
     pub with: With,
     /// The suite.
     pub choice: Choice,
@@ -66,7 +66,7 @@ pub struct Step {
     pub login_cpu_s: Spread,
 }
 
-/// All of them, measured in turns.
+/// Figures of all steps, measured in turns.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Trial {
     /// Whether adjunct serves ssh already, as it is configured.
@@ -76,12 +76,12 @@ pub struct Trial {
 }
 
 impl Trial {
-    /// One of them.
+    /// Figures of a suite, computed by `with`; `None` where they were not measured.
     pub fn step(&self, with: With, choice: &Choice) -> Option<&Step> {
         self.steps.iter().find(|step| step.with == with && step.choice == *choice)
     }
 
-    /// Of the rows of a survey, where nothing was measured beside it: copies and logins of that one side.
+    /// Makes a trial of a survey's rows where no second side was measured: it has copies and logins of that one side.
     pub fn of_rows(survey: &Survey, choices: &[&Choice]) -> Trial {
         let with = if survey.accelerated { With::Adjunct } else { With::Stock };
         let step = |choice: &&Choice| {
@@ -100,15 +100,15 @@ impl Trial {
     }
 }
 
-/// What one figure says beside another.
+/// What a figure says beside another.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Verdict {
-    /// It costs clearly less.
+    /// It costs clearly less than the other.
     Better,
-    /// It costs clearly more.
+    /// It costs clearly more than the other.
     Worse,
-    /// There is no clear difference.
+    /// There is no clear difference between the two.
     Same,
 }
 
@@ -125,9 +125,9 @@ impl Verdict {
 /// What a change brings to copies and to logins; none where it changes nothing of them, or was not measured.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 pub struct Brings {
-    /// To copies.
+    /// What the change brings to copies.
     pub copies: Option<Verdict>,
-    /// To logins.
+    /// What the change brings to logins.
     pub logins: Option<Verdict>,
 }
 
@@ -144,9 +144,9 @@ pub fn brings(trial: &Trial, with: With, today: &Choice, new: &Choice) -> Brings
 pub struct Gain {
     /// What copying 1 GB costs then and now.
     pub copying: String,
-    /// What of it the order of algorithms brings.
+    /// The part of the gain that the order of algorithms brings.
     pub order: String,
-    /// What of it adjunct adds; none where it takes no part.
+    /// The part of the gain that adjunct adds; `None` where it takes no part.
     pub adjunct: Option<String>,
     /// What a login costs then and now.
     pub login: String,
@@ -162,7 +162,7 @@ pub struct Gain {
 const USELESS: f64 = 0.5;
 
 impl Gain {
-    /// Of a trial, between what is agreed on today and what is agreed on then; `None` where that was not measured.
+    /// Works out the gain from what is agreed on today to what is agreed on then; `None` where no side measured both.
     pub fn of(trial: &Trial, today: &Choice, then: &Choice) -> Option<Gain> {
         let has = |with| trial.step(with, today).is_some() && trial.step(with, then).is_some();
         let (stock, accelerated) = (has(With::Stock), has(With::Adjunct));

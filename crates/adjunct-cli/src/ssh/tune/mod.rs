@@ -179,7 +179,7 @@ fn suite(plans: &[Plan], before: &[Lists; 2]) -> Option<gain::Choice> {
     gain::Choice::of(&then(Program::Ssh, &before[0]), &then(Program::Sshd, &before[1]))
 }
 
-/// By whom the suites are computed once all is done, as far as that was measured.
+/// What computes the suites once all is done, as far as that was measured.
 fn last(trial: &gain::Trial) -> gain::With {
     let accelerated = trial.steps.iter().any(|step| step.with == gain::With::Adjunct);
     if accelerated { gain::With::Adjunct } else { gain::With::Stock }

@@ -8,9 +8,8 @@ use crate::ssh::measure::Spread;
 use crate::ssh::verify::knowledge;
 use adjunct::ops::choice as route;
 
-/// Those of `names` that the policy allows, the cheapest first within each rank. Where costs are not clearly apart, ciphers that
-/// this machine has instructions for go first, and otherwise the order they had in `names` stays; what was not measured stays
-/// behind what was.
+/// Orders the `names` that the policy allows, the cheapest first within each rank. Where costs are not clearly apart, ciphers that this machine has
+/// instructions for go first, and otherwise the order in `names` stays; what was not measured stays behind what was.
 pub fn order(policy: &Policy, kind: Kind, names: &[String], cost: impl Fn(&str) -> Option<Spread>) -> Vec<String> {
     let mut ranked: Vec<(usize, &String)> =
         names.iter().filter_map(|name| Some((policy.rank(kind, name)?, name))).collect();
@@ -54,17 +53,17 @@ fn without_instructions(kind: Kind, name: &str) -> u8 {
 /// The lists of one program, in the policy's and the costs' order.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Lists {
-    /// One for each kind, in the order of [`Kind::ALL`].
+    /// A list for each kind, in the order of [`Kind::ALL`].
     pub lists: [Vec<String>; 4],
 }
 
 impl Lists {
-    /// One list.
+    /// The list of a kind.
     pub fn get(&self, kind: Kind) -> &[String] {
         &self.lists[kind as usize]
     }
 
-    /// One list, to be changed.
+    /// The list of a kind, to be changed.
     pub fn get_mut(&mut self, kind: Kind) -> &mut Vec<String> {
         &mut self.lists[kind as usize]
     }

@@ -26,7 +26,7 @@ pub const FOLDER_MADE: &str = "# Its folder was made with it.";
 /// The beginning of the last line, which tells whether the file was changed since.
 const SEAL: &str = "# sha256 ";
 
-/// Adds the line that tells a file changed by hand.
+/// Adds the line by which a file that was changed by hand is recognized.
 pub fn sealed(text: &str) -> String {
     format!("{text}{SEAL}{}\n", digest(text))
 }
@@ -41,7 +41,7 @@ fn digest(text: &str) -> String {
     Sha256::digest(text.as_bytes()).iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// Everything a plan needs to know.
+/// Facts that a plan is made of.
 #[derive(Debug, Clone, Copy)]
 pub struct Ground<'a> {
     /// OpenSSH's programs.
@@ -89,7 +89,7 @@ pub struct Plan {
     pub blocked: Option<String>,
     /// What to know, a line each.
     pub notes: Vec<String>,
-    /// What that means to the clients and servers that are known.
+    /// What the plan means to the clients and servers that are known.
     pub peers: Effect,
     /// What is in force now.
     #[serde(skip)]
@@ -129,7 +129,7 @@ pub fn current(ground: &Ground<'_>, program: Program) -> Result<Option<String>, 
 pub struct Wish<'a> {
     /// The policy.
     pub policy: &'a Policy,
-    /// Whether it was asked for. Where it was not, lists are put in order where that clearly brings something, and nothing is left out.
+    /// Whether the user asked for the policy. Where not, lists are put in order where that clearly brings something, and nothing is left out.
     pub asked: bool,
     /// The clients and servers that are known.
     pub peers: &'a [Peer],
@@ -236,7 +236,7 @@ fn wanted_by_name(wanted: &dyn Fn(Kind) -> bool, keyword: &str) -> bool {
     Kind::ALL.into_iter().any(|kind| kind.keyword() == keyword && wanted(kind))
 }
 
-/// Where the lists in force were set, if they are not OpenSSH's own.
+/// Places where the lists in force were set, if they are not OpenSSH's own.
 fn own_lists(tree: &Tree, ground: &Ground<'_>, program: Program) -> Vec<String> {
     let mut places: Vec<String> = tree.settings.iter().filter(|s| s.only.is_none()).map(|s| s.at.to_string()).collect();
     if program == Program::Sshd {

@@ -48,11 +48,11 @@ struct Own {
 struct Rules {
     /// If given, only these.
     allow: Option<Vec<String>>,
-    /// None of these.
+    /// Algorithms that the policy leaves out.
     deny: Vec<String>,
-    /// These first, in this order.
+    /// Algorithms that stand first, in this order.
     first: Vec<String>,
-    /// These last, in this order.
+    /// Algorithms that stand last, in this order.
     last: Vec<String>,
 }
 
@@ -114,7 +114,7 @@ impl Policy {
         Ok(Policy { base: own.base, file: None, own })
     }
 
-    /// What it is called.
+    /// Name of the policy.
     pub fn name(&self) -> String {
         let base = match self.base {
             Base::Compat => "compat",
@@ -174,12 +174,12 @@ impl Policy {
         rules.allow.as_ref().is_some_and(|allow| !any(allow)) || any(&rules.deny)
     }
 
-    /// Whether an algorithm that [`Policy::rank`] leaves out may stay at the end of its list for somebody who has nothing else.
+    /// Whether an algorithm that [`Policy::rank`] leaves out may stay at the end of its list for a peer that has nothing else.
     pub fn may_stay(&self, kind: Kind, name: &str) -> bool {
         self.base == Base::Modern && !broken(kind, name) && !self.file_refuses(kind, name)
     }
 
-    /// How late it comes there: SHA-1 last.
+    /// Rank of an algorithm at the end of its list: SHA-1 comes last.
     pub fn spare_rank(&self, kind: Kind, name: &str) -> usize {
         let class = class(kind, name);
         class.rank + if class.modern { 0 } else { 10 } + if old_hash(name) { 10 } else { 0 }

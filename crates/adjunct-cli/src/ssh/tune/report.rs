@@ -12,7 +12,7 @@ use serde::Serialize;
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
-/// Everything, for `--json`; `--from` reads `survey` back.
+/// The whole result for `--json`; `--from` reads `survey` back.
 #[derive(Debug, Serialize)]
 pub struct Document<'a> {
     /// The measurement.
@@ -29,7 +29,7 @@ pub struct Document<'a> {
     pub applied: bool,
 }
 
-/// One planned file.
+/// A planned file.
 #[derive(Debug, Serialize)]
 pub struct Planned<'a> {
     #[serde(flatten)]
@@ -41,7 +41,7 @@ pub struct Planned<'a> {
 }
 
 impl<'a> Planned<'a> {
-    /// Of a plan.
+    /// Makes what is shown of a plan.
     pub fn of(plan: &'a Plan) -> Planned<'a> {
         Planned { plan, changes: plan.changes(), in_force: named(&plan.now), then_in_force: named(&plan.then) }
     }

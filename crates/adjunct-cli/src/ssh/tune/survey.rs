@@ -34,7 +34,7 @@ pub struct Survey {
     pub rsa_bits: u32,
     /// Ciphers with MACs.
     pub pairs: Vec<Pair>,
-    /// Whether all of that was measured with adjunct.
+    /// Whether all of the survey was measured with adjunct.
     #[serde(default)]
     pub accelerated: bool,
     /// What is agreed on today and what was chosen, stock and with adjunct.
@@ -94,7 +94,7 @@ pub struct Login {
 pub struct Skipped {
     /// The algorithm or the pair.
     pub what: String,
-    /// In OpenSSH's words.
+    /// Why it was skipped, in OpenSSH's words.
     pub why: String,
 }
 
@@ -135,13 +135,13 @@ pub struct Wanted {
     pub budget: Duration,
 }
 
-/// One measurement, with what it is.
+/// A measurement, with what it is.
 struct Job {
     what: String,
     suite: Suite,
     /// Bytes to copy; 0 for a login.
     bytes: u64,
-    /// On which of the sides.
+    /// Index of the side.
     side: usize,
 }
 
@@ -150,7 +150,7 @@ struct Run<'a> {
     rig: &'a mut Rig,
     sides: &'a [&'a Side],
     progress: &'a Progress,
-    /// Which part of the bar is its.
+    /// The part of the progress bar that belongs to this survey, from 0 to 1.
     part: (f64, f64),
     data: BTreeMap<u64, Data>,
     skipped: Vec<Skipped>,

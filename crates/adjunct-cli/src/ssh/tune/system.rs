@@ -163,7 +163,7 @@ pub fn agreed(kind: Kind, client: &Lists, server: &Lists) -> Option<String> {
     client.get(kind).iter().find(|name| server.get(kind).contains(name)).cloned()
 }
 
-/// Where sshd looks for host keys where its configuration names none.
+/// Paths where sshd looks for host keys when its configuration names none.
 const HOST_KEYS: [&str; 3] =
     ["/etc/ssh/ssh_host_rsa_key", "/etc/ssh/ssh_host_ecdsa_key", "/etc/ssh/ssh_host_ed25519_key"];
 

@@ -1,5 +1,5 @@
-//! The other end of a session with this machine's own sshd: a listener on loopback, to which sshd forwards the connection
-//! (`ssh -W`, RFC 4254 7.2). No shell of the account runs for it, and so none of its startup files.
+//! The other end of a session with this machine's own sshd: a listener on loopback, to which sshd forwards the connection (`ssh -W`, RFC 4254 7.2).
+//! No shell of the account runs for it, so that none of its startup files is read.
 
 use super::here::{Here, MARK};
 use adjunct_tool::Failure;
@@ -22,7 +22,7 @@ pub(super) struct Echo {
 }
 
 impl Echo {
-    /// Starts it.
+    /// Starts the listener.
     ///
     /// # Errors
     /// [`Failure`]: no port, no thread.
@@ -35,7 +35,7 @@ impl Echo {
         Ok(Echo { socket, address })
     }
 
-    /// Its address, as `ssh -W` takes it.
+    /// Address of the listener, as `ssh -W` takes it.
     pub(super) fn address(&self) -> String {
         self.address.to_string()
     }
@@ -64,8 +64,8 @@ fn serve(mut stream: TcpStream, peer: SocketAddr, address: SocketAddr) -> io::Re
     stream.shutdown(Shutdown::Write)
 }
 
-/// The line that a session's command says of itself, about the process that made the connection. Root sees every process of the
-/// machine; one that it does not see, or sees in another container, counts elsewhere. Others see only their own.
+/// The line with which a session's command introduces itself, made for the process that made the connection. Root sees every process of the machine;
+/// a process that root does not see, or sees in another container, counts elsewhere. Other users see only their own.
 fn introduction(uid: u32, pid: Option<u32>) -> String {
     let Here { boot, ipc, pids } = Here::new();
     let its =

@@ -12,7 +12,7 @@ pub(super) struct There {
     pub uid: u32,
     /// The process of sshd that serves the session, where its number means something here.
     pub pid: Option<u32>,
-    /// Whether it counts where this machine's programs count: the same kernel, the same shared memory.
+    /// Whether the process counts where this machine's programs count: the same kernel, the same shared memory.
     pub here: bool,
 }
 
@@ -28,7 +28,7 @@ pub(super) struct Here {
 }
 
 impl Here {
-    /// Of this process.
+    /// Asks the system about this process.
     pub(super) fn new() -> Here {
         let link = |path: &str| fs::read_link(path).map(|l| l.display().to_string()).unwrap_or_default();
         let boot = fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default().trim().to_owned();
@@ -36,7 +36,7 @@ impl Here {
     }
 }
 
-/// The other side's line about itself in `head`, and where the data after it starts.
+/// Parses the other side's line about itself in `head`, and finds where the data after it starts.
 pub(super) fn there(head: &[u8]) -> Option<(There, usize)> {
     let start = head.windows(MARK.len()).position(|w| w == MARK.as_bytes())? + MARK.len();
     let length = head[start..].iter().position(|&b| b == b'\n')?;

@@ -9,7 +9,7 @@ use adjunct::counters::{Cell, Snapshot};
 use serde::Serialize;
 use std::path::PathBuf;
 
-/// One of the two ends.
+/// An end of the session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Role {
     Client,
@@ -55,11 +55,11 @@ pub(super) enum Seen {
     /// The ordinary counters' difference; other programs' traffic is in them, too. Whether those of root are among them,
     /// where the login is counted, and whether those of the session's user are.
     Ordinary { moved: Snapshot, login: bool, bulk: bool },
-    /// Nothing, and why.
+    /// Nothing was seen; with the reason.
     Not(&'static str),
 }
 
-/// Who computed a part.
+/// What computed a part.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub(super) enum Served {
@@ -69,11 +69,11 @@ pub(super) enum Served {
     Software,
     /// adjunct, but only partly in hardware, or only a part of it.
     Partly,
-    /// Not adjunct.
+    /// Something other than adjunct.
     NotByAdjunct,
     /// Nobody: there is nothing to compute.
     Nothing,
-    /// It cannot be seen from here.
+    /// Unknown: it cannot be seen from here.
     NotVisible,
 }
 
@@ -306,7 +306,7 @@ impl Judge<'_> {
         (act, reach)
     }
 
-    /// The bytes that a function which serves `what` must have counted: those of both directions where one counter holds both.
+    /// The bytes that a function which serves `what` must have counted: both directions' where one counter holds both.
     fn expected(&self, what: What, reach: &Reach) -> u64 {
         if reach.directions {
             return self.bytes;

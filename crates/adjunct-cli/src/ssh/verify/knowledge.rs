@@ -15,9 +15,9 @@ pub enum Way {
     BuiltIn,
     /// OpenSSL, in a part where adjunct has nothing faster.
     OpenSsl,
-    /// There is nothing to compute: no separate MAC, no key.
+    /// Nothing to compute: no separate MAC, no key.
     Nothing,
-    /// Not in this table.
+    /// The algorithm is not in this table.
     Unknown,
 }
 
@@ -46,12 +46,12 @@ impl Reach {
     }
 }
 
-/// Which of the two an end does with a signature.
+/// What an end does with a signature: make it or check it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Act {
-    /// Makes it.
+    /// Make the signature.
     Sign,
-    /// Checks it.
+    /// Check the signature.
     Verify,
 }
 
@@ -60,7 +60,7 @@ pub enum Act {
 pub enum Program {
     /// OpenSSH, major and minor.
     OpenSsh(u32, u32),
-    /// Another one.
+    /// A program that is not in this list.
     Other,
 }
 
@@ -78,7 +78,7 @@ impl Program {
         Some((major.parse().ok()?, rest[..end].parse().ok()?))
     }
 
-    /// Whether it is OpenSSH of this version or newer.
+    /// Whether the program is OpenSSH of this version or newer.
     pub fn at_least(&self, major: u32, minor: u32) -> bool {
         matches!(self, Program::OpenSsh(a, b) if (*a, *b) >= (major, minor))
     }

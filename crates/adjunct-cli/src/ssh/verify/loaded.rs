@@ -33,11 +33,11 @@ fn of_maps(maps: &str) -> Vec<PathBuf> {
 /// What the OpenSSL configuration of programs started from here says of adjunct.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Configured {
-    /// It does not name adjunct.
+    /// The configuration does not name adjunct.
     No(PathBuf),
-    /// It names it.
+    /// The configuration names adjunct.
     Yes(PathBuf),
-    /// It cannot be read or found.
+    /// The configuration cannot be read or found.
     Unknown,
 }
 

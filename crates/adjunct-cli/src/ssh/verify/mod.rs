@@ -138,7 +138,7 @@ pub fn run(args: &Args) -> Result<ExitCode, Failure> {
     Ok(if report.bulk_in_hardware { ExitCode::SUCCESS } else { ExitCode::from(NOT_IN_HARDWARE) })
 }
 
-/// Refuses files that ssh would wait for without end, as FIFOs. What else is wrong with one, ssh says itself.
+/// Refuses files that ssh would wait for without end, as FIFOs. Any other mistake in a file ssh reports itself.
 fn readable(args: &Args) -> Result<(), Failure> {
     let config = args.config.iter().filter(|config| *config != Path::new("none"));
     for file in config.chain(&args.identity) {

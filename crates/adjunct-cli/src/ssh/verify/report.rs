@@ -9,10 +9,10 @@ use serde::Serialize;
 use std::fmt::Write as _;
 use std::path::PathBuf;
 
-/// All that is reported.
+/// The report on a session.
 #[derive(Debug, Serialize)]
 pub(super) struct Report {
-    /// Whom the session was with.
+    /// The host that the session was with.
     pub host: String,
     /// `private`, `own` (this machine's sshd) or `host` (the one asked for).
     pub target: &'static str,
@@ -62,7 +62,7 @@ pub(super) fn bulk_in_hardware(parts: &[Part]) -> bool {
     bulk().all(|p| p.ends().iter().all(|(_, v)| fine(v.served))) && bulk().any(|p| p.client.served == Served::Hardware)
 }
 
-/// One line for each thing that can be done about what is not hardware.
+/// Advice, a line for each thing that can be done about what is not hardware.
 pub(super) fn advice(parts: &[Part]) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     for part in parts {

@@ -20,7 +20,7 @@ pub(super) const REMOTE: &str = "exec sh -c 'b=$(cat /proc/sys/kernel/random/boo
      i=$(readlink /proc/self/ns/ipc 2>/dev/null); p=$(readlink /proc/self/ns/pid 2>/dev/null); \
      echo \"adjunct-verify $b $i $p $(id -u) $PPID\"; exec cat'";
 
-/// Without data for so long, a session that asks nobody anything has stalled.
+/// Time without data after which a session, which asks nobody anything, has stalled.
 const STALLED: Duration = Duration::from_secs(60);
 
 /// A session that has ended.
@@ -28,7 +28,7 @@ const STALLED: Duration = Duration::from_secs(60);
 pub(super) struct Session {
     /// What ssh logged.
     pub log: Log,
-    /// Bytes of ours that the other side got and sent back unchanged.
+    /// Bytes that the other side got and sent back unchanged.
     pub echoed: u64,
     /// What the other side said; `None` where it ran something else than asked.
     pub there: Option<There>,
@@ -216,7 +216,7 @@ impl Reader<'_> {
     }
 }
 
-/// Data that neither compression nor a comparison with itself makes easy.
+/// Makes data that neither compression nor a comparison with itself makes easy.
 fn random(bytes: u64) -> Result<Vec<u8>, Failure> {
     let mut data = Vec::new();
     let source = fs::File::open("/dev/urandom");

@@ -94,7 +94,7 @@ impl Effective {
         self.lines.iter().find(|(k, _)| k == name).map(|(_, v)| v.as_str())
     }
 
-    /// The first of these that has a value.
+    /// The first of these options that has a value.
     fn any(&self, names: &[&str]) -> &str {
         names.iter().find_map(|n| self.get(n)).unwrap_or_default()
     }
@@ -142,8 +142,8 @@ pub(super) struct Private {
 }
 
 impl Private {
-    /// Starts it as this machine's sshd would be started: with the environment of its service and the algorithms of its
-    /// configuration, and with keys of the kinds that the client prefers.
+    /// Starts a private sshd as this machine's would be started: with the environment of its service, the algorithms of its configuration, and keys
+    /// of the kinds that the client prefers.
     ///
     /// # Errors
     /// [`Failure`]: a key cannot be made, sshd does not start, ...

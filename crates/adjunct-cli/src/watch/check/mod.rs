@@ -139,7 +139,7 @@ fn checked(args: &Args) -> Result<Report, Failure> {
 enum Since {
     /// The counters began; whether another run is to look back to this one.
     Start { first: bool },
-    /// So long ago.
+    /// Counted from this long ago on.
     Ago(Duration),
 }
 

@@ -32,7 +32,7 @@ impl Level {
     }
 }
 
-/// What came of one check.
+/// The result of one check.
 #[derive(Debug)]
 pub(super) struct Part {
     pub(super) name: &'static str,
@@ -47,7 +47,7 @@ pub(super) struct Perf {
     pub(super) value: String,
 }
 
-/// All of it.
+/// The results of all checks.
 #[derive(Debug, Default)]
 pub(super) struct Report {
     pub(super) parts: Vec<Part>,

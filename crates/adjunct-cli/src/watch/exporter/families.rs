@@ -26,7 +26,7 @@ pub(super) enum Value {
 pub(super) struct Family {
     /// The name without what its kind adds (`_total`, `_info`).
     pub(super) name: &'static str,
-    /// One sentence.
+    /// The help text, a sentence.
     pub(super) help: &'static str,
     pub(super) kind: Kind,
     /// Labels, as [`labels`] writes them, and values.

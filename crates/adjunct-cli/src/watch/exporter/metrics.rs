@@ -85,8 +85,8 @@ fn of_users(sample: &Sample, ledger: &mut Ledger) -> Vec<Family> {
     families.into_iter().chain([programs]).collect()
 }
 
-/// What one user counted. Of a function that was used all series are there, those at 0 too: a rate of what appears only with its first
-/// event does not show that event.
+/// Values of a user. For a function that was used all series are there, those at 0 too: a rate of a series that appears with its first event does not
+/// show that event.
 fn values(counted: &Counted, user: &str) -> Values {
     let mut values = Values::new();
     let mut put = |name: &'static str, pairs: &[(&str, &str)], value: u64| {
@@ -183,7 +183,7 @@ fn states_of(machine: &Machine) -> Vec<Family> {
     gauges.into()
 }
 
-/// What their domains did and do.
+/// Metrics of the cards' domains.
 fn queues_of(machine: &Machine) -> Vec<Family> {
     let gauge = |name, help| Family::new(name, help, Kind::Gauge);
     let counter = |name, help| Family::new(name, help, Kind::Counter);

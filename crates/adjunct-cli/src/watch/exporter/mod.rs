@@ -18,7 +18,7 @@ use std::process::ExitCode;
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 
-/// Where it listens by default: loopback alone.
+/// Default port, on loopback alone.
 const PORT: u16 = 9978;
 /// Seconds that a reading is served for, and seconds between two files.
 const EVERY: [u64; 2] = [5, 15];
@@ -121,7 +121,7 @@ struct Reading {
     families: Vec<Family>,
 }
 
-/// Where the metrics come from.
+/// The source of the metrics.
 #[derive(Debug)]
 struct Source {
     sampler: Sampler,
@@ -144,7 +144,7 @@ impl Source {
     }
 }
 
-/// Tells systemd, where it has started this, that the metrics are there: without that, starting the service fails.
+/// Tells systemd, if it started this process, that the metrics are there; otherwise starting the service fails.
 fn ready() {
     let _ = sd_notify::notify(&[sd_notify::NotifyState::Ready]);
 }

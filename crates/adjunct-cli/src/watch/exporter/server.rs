@@ -1,8 +1,8 @@
 //! A server of one page by HTTP/1.1, for Prometheus: a request, an answer, and the connection is closed. The crate hyper reads and answers
 //! requests, with limits of its own.
 //!
-//! Everybody who can connect may: so nobody holds a place for long, and where all places are taken, who has asked nothing yet goes for who
-//! comes. A scrape asks as soon as it has connected, and is served whatever others hold open.
+//! Any client that can connect may do so. So no client keeps a place for long, and where all places are taken, a client that has not asked yet is
+//! disconnected for a new one. A scrape asks as soon as it has connected, and is served whatever connections others hold open.
 
 use super::families::Format;
 use adjunct_tool::Failure;
@@ -48,9 +48,9 @@ pub(super) type Page = Rc<dyn Fn(Format) -> Result<String, Failure>>;
 /// What a connection does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Stage {
-    /// It has not asked yet, or has been answered.
+    /// The connection has not asked yet, or has been answered.
     Idle,
-    /// It is being answered.
+    /// The connection is being answered.
     Answered,
 }
 
@@ -108,7 +108,7 @@ fn take_in(number: u64, stream: TcpStream, places: &Places, page: &Page, only_he
     places.push_back(Place { number, stage, task: task.abort_handle() });
 }
 
-/// Answers one request, and reads what else comes for a moment.
+/// Answers a request, and reads for a moment what else comes.
 async fn connection(stream: TcpStream, stage: &Cell<Stage>, page: &Page, only_here: bool) {
     let service = service_fn(|request| {
         stage.set(Stage::Answered);

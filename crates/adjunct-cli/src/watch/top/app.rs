@@ -1,4 +1,4 @@
-//! What the person in front of it chose: view, order, filter, pause; and what keys do.
+//! The user's choices (view, order, filter, pause), and what keys do.
 
 use super::parts::Part;
 use super::table::{Cell, Table, identity, part};
@@ -19,7 +19,7 @@ pub(super) enum Then {
     Quit,
 }
 
-/// A table that somebody went on from, into the parts of one of its rows.
+/// A table that the user left for the parts of one of its rows.
 #[derive(Debug)]
 struct Above {
     filter: String,
@@ -33,13 +33,13 @@ struct Above {
 pub(super) struct App {
     pub(super) view: View,
     orders: [Option<Order>; View::ALL.len()],
-    /// Whose parts are shown, and of whose parts that is one; nothing: the view itself.
+    /// The row whose parts are shown, behind the rows that it is a part of; empty: the view itself.
     pub(super) parts: Vec<Part>,
     above: Vec<Above>,
     order_of_parts: Option<Order>,
-    /// The row that Enter is about.
+    /// The row that Enter opens.
     pub(super) cursor: usize,
-    /// Who chose a row keeps it, wherever it goes.
+    /// Key of the chosen row, which the cursor follows wherever the row goes.
     chosen: Option<Vec<String>>,
     moved: bool,
     pub(super) filter: String,
@@ -49,7 +49,7 @@ pub(super) struct App {
     pub(super) help: bool,
     /// The first row that is shown.
     pub(super) first: usize,
-    /// When it was drawn last: the rows that were there, those that were shown, and the first one of the last page.
+    /// Rows at the last drawing: all of them, those that were shown, and the first one of the last page.
     pub(super) rows: usize,
     pub(super) shown: usize,
     pub(super) last: usize,
@@ -118,7 +118,7 @@ impl App {
         *self.chosen_order() = Some(Order { by, descending: !descending });
     }
 
-    /// To the first row, and to no row in particular.
+    /// Goes to the first row, and lets the cursor follow no row.
     fn start_over(&mut self) {
         (self.first, self.cursor, self.chosen, self.moved) = (0, 0, None, false);
     }
@@ -131,7 +131,7 @@ impl App {
         self.start_over();
     }
 
-    /// From the row at the cursor to its parts.
+    /// Goes from the row at the cursor to its parts.
     fn enter(&mut self) {
         let Some(table) = self.table() else { return };
         let (by, descending) = self.order(&table);
@@ -144,7 +144,7 @@ impl App {
         self.start_over();
     }
 
-    /// From the parts of a row to the table that it is in.
+    /// Goes from the parts of a row to the table that it is in.
     fn back(&mut self) {
         self.parts.pop();
         if let Some(above) = self.above.pop() {
@@ -153,7 +153,7 @@ impl App {
         }
     }
 
-    /// The row that the cursor is at, of those that are shown: the one that was chosen, wherever it is by now.
+    /// Finds the cursor's row among those that are shown: the chosen one, wherever it is by now.
     pub(super) fn row_of(&mut self, rows: &[&Vec<Cell>]) -> usize {
         let last = rows.len().saturating_sub(1);
         if std::mem::take(&mut self.moved) {

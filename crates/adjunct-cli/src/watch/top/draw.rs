@@ -1,4 +1,4 @@
-//! The screen: five lines about all, the table, a line of keys. Made for 80 columns and 24 lines, and drawn on what there is.
+//! The screen: five lines about the machine, the table, a line of keys. Made for 80 columns and 24 lines, and drawn on a screen of any size.
 
 use super::app::App;
 use super::table::{Table, Unit, short};
@@ -42,7 +42,7 @@ const HELP: &[&str] = &[
     "threads; what ended meanwhile stands together.",
 ];
 
-/// Draws all of it.
+/// Draws the screen.
 pub(super) fn draw(frame: &mut Frame<'_>, app: &mut App, title: &Title) {
     let area = frame.area();
     let paint = Paint { plain: title.plain };
@@ -73,7 +73,7 @@ impl Paint {
         if self.plain { Style::new() } else { Style::new().fg(colour) }
     }
 
-    /// That of a share of hardware.
+    /// Style for a share of hardware (0 to 1).
     fn share(self, share: Option<f64>) -> Style {
         match share {
             None => Style::new(),
@@ -159,8 +159,7 @@ fn table(app: &mut App, body: Rect, paint: Paint) -> Vec<Line<'static>> {
     drawn
 }
 
-/// Which rows are shown where there is room for so many lines, of which a row may take several; one row in any case, and the one at the
-/// cursor.
+/// Chooses the rows that are shown in `room` lines, of which a row may take several: one row in any case, and the one at the cursor.
 fn place(app: &mut App, rows: &[super::table::Line], cursor: usize, room: usize) {
     fn fit<'a>(rows: impl Iterator<Item = &'a super::table::Line>, room: usize) -> usize {
         let mut lines = 0;

@@ -55,7 +55,7 @@ pub(super) fn run(mut app: App, interval: Duration) -> Result<(), Failure> {
     }
 }
 
-/// The key that was pressed within a while. Of all else only a new size matters, and drawing sees that.
+/// Waits for a key. Of other events only a new size matters, and drawing sees that.
 fn pressed(within: Duration) -> io::Result<Option<KeyEvent>> {
     // A signal ends the wait: whoever caught it is asked.
     let ready = event::poll(within).or_else(|error| match error.kind() {

@@ -100,7 +100,7 @@ fn once(args: &Args) -> Result<ExitCode, Failure> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// The tables, one below the other. Of several those without rows are left out, the first alone excepted.
+/// Writes the tables, one below the other. Tables without rows are left out unless there is only one.
 fn as_text(period: &Period, views: &[View], filter: &str) -> String {
     /// What a page or a mail is wide enough for.
     const WIDTH: usize = 120;

@@ -1,5 +1,5 @@
-//! What a row is made of: a function of processes, users, key sizes and reasons, a process of functions, a function of a process of
-//! reasons. All of it is what was counted between two samples.
+//! The parts of a row: of a function its processes, users, key sizes and reasons; of a process its functions; of a process's function its reasons.
+//! All of it is what was counted between two samples.
 
 use super::table::{Cell, Table, column};
 use super::table::{Column, Unit};
@@ -11,12 +11,12 @@ use adjunct::catalogue::{Function, Queue, Reason};
 use adjunct::counters::{Cell as Counted, Snapshot};
 use adjunct_card::machine::ACCELERATOR_COUNTERS;
 
-/// Who counted something.
+/// A user or a process that counted something.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Who {
     /// A user, by uid.
     User(u32),
-    /// A process, by its number and its user; those that cannot be told apart have none.
+    /// A process, by its number and its user; processes that cannot be told apart have no number.
     Process(Option<u32>, u32),
 }
 
@@ -27,7 +27,7 @@ pub(super) enum Part {
     Function(Function),
     /// A function in software for a reason, of all.
     Reason(Function, Reason),
-    /// All that somebody did.
+    /// All operations of a user or process.
     Of(Who),
     /// A function of somebody's.
     FunctionOf(Who, Function),
@@ -91,7 +91,7 @@ impl Period {
         }
     }
 
-    /// Of all users together.
+    /// Sums the counters of all users.
     fn all(&self) -> Snapshot {
         self.grown.iter().fold(Snapshot::new(0), |sum, one| sum.plus(one))
     }
@@ -110,7 +110,7 @@ impl Period {
         }
     }
 
-    /// Processes and users that did some of it.
+    /// Rows of the processes and users that did some of the work.
     fn everybody(&self, work: impl Fn(&Snapshot) -> Work, part: impl Fn(Who) -> Part) -> Vec<Vec<Cell>> {
         let processes = self
             .processes

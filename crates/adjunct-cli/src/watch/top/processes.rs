@@ -1,5 +1,5 @@
-//! Which process counted what. Counters are kept by user; but each thread has a slot while it lives, so that what a slot grew by, while it
-//! kept its owner, is that process's. What cannot be told apart is shown as such, not guessed.
+//! Which process counted what. Counters are kept by user; but each thread has a slot while it lives, so that the growth of a slot that has kept its
+//! owner belongs to that process. Counts that cannot be assigned to a process are shown as such, not guessed.
 
 use super::work::Work;
 use crate::watch::sample::Sample;
@@ -11,7 +11,7 @@ use std::path::Path;
 /// What a process did in a while.
 #[derive(Debug, Clone)]
 pub(super) struct Doing {
-    /// None for those that cannot be told apart.
+    /// Process number; `None` for processes that cannot be told apart.
     pub(super) pid: Option<u32>,
     pub(super) name: String,
     pub(super) uid: u32,
@@ -24,14 +24,14 @@ pub(super) struct Doing {
 }
 
 impl Doing {
-    /// What it is called among the parts of something.
+    /// Name of the process among the parts of a row.
     pub(super) fn label(&self) -> String {
         let (name, user) = (adjunct_tool::escape::shown(&self.name), adjunct_tool::escape::shown(&self.user));
         self.pid.map_or_else(|| format!("{name} ({user})"), |pid| format!("{pid} {name} ({user})"))
     }
 }
 
-/// The slots as they were.
+/// The slots at the last look.
 #[derive(Debug, Default)]
 pub(super) struct Processes {
     last: BTreeMap<(u32, SlotPlace), Slot>,
@@ -78,7 +78,7 @@ impl Processes {
         doing.into_values().collect()
     }
 
-    /// Who counts in a slot, and what came in since the last time; nobody where it may be of several.
+    /// The process that counts in a slot (`None` where it may be several), and what was counted there since the last look.
     fn since(&self, key: &(u32, SlotPlace), slot: &Slot) -> (Option<u32>, Option<Snapshot>) {
         match self.last.get(key) {
             Some(earlier) => match slot.since(earlier) {
@@ -95,7 +95,7 @@ impl Processes {
     }
 }
 
-/// The process that a thread is of, and its name; none where it has ended.
+/// The process of a thread, and its name; `None` where it has ended.
 fn process(id: u32) -> Option<(u32, String)> {
     let status = files::of_process(Path::new(&format!("/proc/{id}/status"))).ok()?;
     let status = String::from_utf8_lossy(&status);

@@ -24,9 +24,9 @@ pub(super) enum Unit {
 /// A column.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Column {
-    /// Above it.
+    /// Title above the column.
     pub(super) title: &'static str,
-    /// In JSON.
+    /// Key in JSON.
     pub(super) key: &'static str,
     pub(super) unit: Unit,
 }
@@ -41,14 +41,14 @@ pub(super) const fn column(title: &'static str, key: &'static str, unit: Unit) -
 pub(super) enum Cell {
     Text(String),
     Count(u64),
-    /// Of any unit that is no exact number; none where there is nothing to divide by.
+    /// A number with any unit, not exact; `None` where there is nothing to divide by.
     Real(Option<f64>),
-    /// Behind the last column: what the row's parts are shown of.
+    /// A part, which is not shown: what the row's parts are shown of. It stands behind the last column.
     Part(Part),
 }
 
 impl Cell {
-    /// As people read it.
+    /// Text of a cell for people.
     pub(super) fn text(&self, unit: Unit) -> String {
         match (self, unit) {
             (Cell::Text(text), _) => text.clone(),
@@ -121,7 +121,7 @@ pub(super) fn identity(row: &[Cell]) -> Vec<String> {
 #[derive(Debug, Clone)]
 pub(super) struct Table {
     pub(super) columns: &'static [Column],
-    /// The column that it is sorted by where nothing else is asked for, the greatest first.
+    /// The column that the table is sorted by unless another is chosen, the greatest first.
     pub(super) main: usize,
     pub(super) rows: Vec<Vec<Cell>>,
     /// What is said where there are no rows.
@@ -147,7 +147,7 @@ impl Table {
         self.columns.get(by).is_some_and(|column| column.unit != Unit::Text)
     }
 
-    /// Its rows for programs.
+    /// Rows for programs.
     pub(super) fn json(&self, rows: &[&Vec<Cell>]) -> Value {
         let object = |row: &&Vec<Cell>| {
             let pairs = self.columns.iter().zip(row.iter()).map(|(column, cell)| (column.key.to_owned(), cell.json()));

@@ -25,7 +25,7 @@ pub(super) enum View {
 }
 
 impl View {
-    /// In the order of their keys, 1 to 7.
+    /// All views in the order of their keys, 1 to 7.
     pub(super) const ALL: [View; 7] =
         [View::Functions, View::Users, View::Processes, View::Reasons, View::Lanes, View::Cards, View::Tokens];
 
@@ -46,12 +46,12 @@ impl View {
 /// What was counted between two samples.
 #[derive(Debug)]
 pub(super) struct Period {
-    /// How long it was, in seconds.
+    /// Length of the period in seconds.
     pub(super) seconds: f64,
     pub(super) now: Sample,
     pub(super) before: Sample,
     pub(super) processes: Vec<Doing>,
-    /// By user, in the order of `now`.
+    /// What was counted by each user, in the order of `now`.
     pub(super) grown: Vec<Snapshot>,
 }
 
@@ -126,7 +126,7 @@ pub(super) fn grown(now: &Snapshot, before: Option<&Snapshot>) -> Snapshot {
 }
 
 impl Period {
-    /// From one sample to the next, `seconds` later.
+    /// Makes the period from one sample to the next, `seconds` later.
     pub(super) fn new(before: Sample, now: Sample, seconds: f64, processes: Vec<Doing>) -> Period {
         let find =
             |uid: u32| before.users.iter().find(|counted| counted.user.uid == uid).map(|counted| &counted.snapshot);
@@ -135,7 +135,7 @@ impl Period {
         Period { seconds: seconds.max(0.001), now, before, processes, grown }
     }
 
-    /// All that happened.
+    /// All operations of the period.
     pub(super) fn work(&self) -> Work {
         self.grown.iter().map(Work::all).fold(Work::default(), Work::plus)
     }
@@ -153,7 +153,7 @@ impl Period {
         }
     }
 
-    /// Of all users: what was counted until now, and what in this time.
+    /// Sums the counters of all users: counted until now, and counted in this time.
     fn sums(&self) -> (Snapshot, Snapshot) {
         let sum = |all: &mut dyn Iterator<Item = &Snapshot>| all.fold(Snapshot::new(0), |sum, one| sum.plus(one));
         (sum(&mut self.now.users.iter().map(|counted| &counted.snapshot)), sum(&mut self.grown.iter()))

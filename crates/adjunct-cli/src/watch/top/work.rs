@@ -25,7 +25,7 @@ impl Work {
         Function::ALL.iter().fold(Work::default(), |sum, &function| sum.plus(Work::of(snapshot.function(function))))
     }
 
-    /// Both.
+    /// Adds two counts.
     pub(super) fn plus(self, other: Work) -> Work {
         Work {
             hardware: self.hardware.saturating_add(other.hardware),
@@ -34,12 +34,12 @@ impl Work {
         }
     }
 
-    /// On both paths.
+    /// Operations on both paths, hardware and software.
     pub(super) fn operations(self) -> u64 {
         self.hardware.saturating_add(self.software)
     }
 
-    /// The part that hardware did; none of nothing.
+    /// The part that hardware did; `None` where nothing was done.
     pub(super) fn share(self) -> Option<f64> {
         (self.operations() > 0).then(|| self.hardware as f64 / self.operations() as f64)
     }

@@ -242,8 +242,8 @@ impl<const ROOM: usize> Digest<ROOM> {
         &block[..used]
     }
 
-    /// All that has come of a message, for [`Digest::restore`] of the same method: the chaining value, the length, and the bytes of
-    /// the block that is begun. Not once output has been taken.
+    /// Saves the state of a message, for [`Digest::restore`] of the same method: the chaining value, the length, and the bytes of the block that is
+    /// begun. Not once output has been taken.
     pub fn save<'a>(&self, out: &'a mut [u8; MAX_SAVED]) -> &'a [u8] {
         let mut chain = Zeroizing::new([0; MAX_CHAIN]);
         let (size, length) = match self.chain(&mut chain) {

@@ -41,7 +41,7 @@ pub type Scratch3072 = Scratch<30, 60>;
 /// Working memory for private keys of 4096 bits.
 pub type Scratch4096 = Scratch<40, 80>;
 
-/// One limb of four numbers.
+/// A limb of each of four numbers.
 type Vector = __m256i;
 /// Four numbers of N limbs, the lowest limb first.
 type Number<const N: usize> = [Vector; N];
@@ -169,6 +169,9 @@ macro_rules! kernel {
             use super::*;
 
             /// `t` += four limbs of `a` * `count` limbs of `b`, a multiple of four: `count` + 4 columns.
+            ///
+            /// # Safety
+            /// `t` has `count` + 4 columns that nobody else uses, `a` four limbs and `b` `count` limbs.
             #[target_feature(enable = $features)]
             unsafe fn rows(t: *mut Vector, a: *const Vector, b: *const Vector, count: usize) {
                 // SAFETY: the caller has all that is read and written.
@@ -197,6 +200,9 @@ macro_rules! kernel {
             }
 
             /// `t` += two numbers' limb, at the column of the first.
+            ///
+            /// # Safety
+            /// `t` has two columns that nobody else uses.
             #[inline]
             #[target_feature(enable = $features)]
             unsafe fn add(t: *mut Vector, a: Vector, b: Vector) {
@@ -269,6 +275,9 @@ macro_rules! kernel {
 
             /// The factors of the modulus that make `count` columns from `t` on multiples of 2^52, up to four; what they make of these
             /// columns is added, and each column's excess goes to the next.
+            ///
+            /// # Safety
+            /// `t` has nine columns that nobody else uses.
             #[target_feature(enable = $features)]
             unsafe fn chain<const N: usize>(t: *mut Vector, m: &Modulus<N>, count: usize) -> [Vector; ROWS] {
                 let mut factors = [_mm256_setzero_si256(); ROWS];
@@ -476,7 +485,7 @@ macro_rules! kernel {
                 passed & ((1 << count) - 1)
             }
 
-            /// The entries that the windows at a place of the lanes' exponents name; all are read.
+            /// Picks the entries for the lanes' exponents in the window at a place; reads all entries.
             #[target_feature(enable = $features)]
             fn pick<const P: usize>(
                 out: &mut Number<P>,
@@ -526,9 +535,9 @@ macro_rules! kernel {
                 multiply(power, base, modulus, sum);
             }
 
-            /// Runs one to four private operations; a bit for each whose result, raised to the public exponent, is its input again. The output
-            /// of the others is zeros: a fault, a key whose numbers do not belong together, an input not below the modulus, or buffers
-            /// of another length. Where results are not `checked`, each job with buffers of the right length has its bit.
+            /// Runs one to four private operations; a bit for each whose result, raised to the public exponent, is its input again. The output of the
+            /// others is zeros: a fault, a key whose numbers do not belong together, an input not below the modulus, or buffers of another length.
+            /// Where results are not `checked`, each job with buffers of the right length has its bit.
             ///
             /// # Panics
             /// With no job or more than four.
@@ -613,10 +622,10 @@ macro_rules! kernel {
 }
 
 kernel! {
-    /// In the encoding of AVX-IFMA.
+    /// The kernel in the encoding of AVX-IFMA.
     vex "avx2,avxifma" _mm256_madd52lo_avx_epu64 _mm256_madd52hi_avx_epu64
 }
 kernel! {
-    /// In the encoding of AVX-512, on vectors of 256 bits.
+    /// The kernel in the encoding of AVX-512, on vectors of 256 bits.
     evex "avx2,avx512ifma,avx512vl" _mm256_madd52lo_epu64 _mm256_madd52hi_epu64
 }

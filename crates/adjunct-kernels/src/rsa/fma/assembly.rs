@@ -415,7 +415,7 @@ macro_rules! turn_of_three_beside {
     };
 }
 
-/// So many turns beside links; after each `more` turns, and `left` at the end.
+/// A function of rows beside a chain: `links` links, each with `more` turns after it that have no link, and `left` such turns at the end.
 macro_rules! beside {
     ($links:literal $begin:expr, $beside:expr, $turn:expr, $end:expr) => {
         concat!(

@@ -13,13 +13,13 @@ use std::arch::x86_64::*;
 use std::array::{from_fn, from_mut, from_ref};
 use std::mem::MaybeUninit;
 
-/// One private operation: `output` = `input`^d modulo n, both big-endian and as long as the modulus, `input` below it.
+/// A private operation: `output` = `input`^d modulo n, both big-endian and as long as the modulus, `input` below it.
 pub struct PrivateJob<'a, const P: usize, const M: usize, const D: usize, const E: usize> {
     /// The key.
     pub key: &'a PrivateKey<P, M, D, E>,
     /// The number to raise.
     pub input: &'a [u8],
-    /// Where the power goes.
+    /// Buffer for the result.
     pub output: &'a mut [u8],
 }
 
@@ -129,7 +129,7 @@ fn load<'a, const D: usize>(out: &mut Number<D>, number: impl Fn(usize) -> &'a [
     (0..LANES).for_each(|lane| set_lane(out, lane, number(lane)));
 }
 
-/// As [`load`], of a modulus.
+/// Loads the moduli of a batch with their constants into lanes.
 #[target_feature(enable = "avx2,fma")]
 fn load_modulus<'a, const D: usize>(
     out: &mut Modulus<D>,

@@ -17,7 +17,7 @@ pub(super) struct Constants<const D: usize> {
     pub inverse: f64,
 }
 
-/// The bits that R of D digits has more than that of N limbs.
+/// The bits by which R of D digits is longer than R of N limbs.
 const fn more(digits: usize, limbs: usize) -> i32 {
     (digits as u32 * digit_bits(digits)) as i32 - limbs as i32 * LIMB as i32
 }
@@ -36,7 +36,7 @@ impl<const D: usize> Constants<D> {
         constants
     }
 
-    /// Without R^2.
+    /// Makes a modulus's constants without R^2.
     pub(super) fn of_modulus<const N: usize>(m: &[u64; N]) -> Constants<D> {
         let bits = digit_bits(D);
         let inverse = centred(montgomery::k0(m[0]) & ((1 << bits) - 1), bits);
@@ -63,7 +63,7 @@ impl<const P: usize, const M: usize, const D: usize, const E: usize> PrivateKey<
     /// The size of the modulus, an input and an output in bytes.
     pub const BYTES: usize = OfLimbs::<P, M>::BYTES;
 
-    /// From big-endian numbers; `None` where [`crate::rsa::PrivateKey::new`] says so.
+    /// Makes a key of big-endian numbers; `None` where [`crate::rsa::PrivateKey::new`] says so.
     pub fn new(n: &[u8], e: &[u8], p: &[u8], q: &[u8], dp: &[u8], dq: &[u8], qinv: &[u8]) -> Option<Self> {
         let key = OfLimbs::<P, M>::new(n, e, p, q, dp, dq, qinv)?;
         let prime = &key.primes[0];

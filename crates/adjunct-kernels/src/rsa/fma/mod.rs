@@ -83,7 +83,7 @@ pub type Scratch3072 = Scratch<30, 60, 33, 69>;
 /// Working memory for private keys of 4096 bits.
 pub type Scratch4096 = Scratch<40, 80, 45, 94>;
 
-/// One digit of four numbers.
+/// A digit of each of four numbers.
 type Vector = __m256d;
 /// Four numbers of D digits, the lowest digit first.
 type Number<const D: usize> = [Vector; D];

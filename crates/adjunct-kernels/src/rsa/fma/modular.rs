@@ -82,7 +82,7 @@ pub fn reduce<const D: usize, const W: usize>(out: &mut [Number<D>; W], m: &[Mod
     finish(out, m, work);
 }
 
-/// The rest of a reduction that has begun.
+/// Ends a reduction whose lowest columns are done.
 #[target_feature(enable = "avx2,fma")]
 fn finish<const D: usize, const W: usize>(out: &mut [Number<D>; W], m: &[Modulus<D>; W], work: &mut Work<D, W>) {
     let chains = chains(m, work);

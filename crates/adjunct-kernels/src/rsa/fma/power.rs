@@ -99,7 +99,7 @@ fn put<const D: usize>(table: &mut [[Number<D>; ENTRIES]; 2], entry: usize, numb
     }
 }
 
-/// The entries that the windows at a place of the lanes' exponents name; all are read.
+/// Picks the entries for the lanes' exponents in the window at a place; reads all entries.
 #[inline]
 #[target_feature(enable = "avx2,fma")]
 fn pick<const P: usize, const D: usize>(

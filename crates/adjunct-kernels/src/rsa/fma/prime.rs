@@ -22,7 +22,7 @@ pub const CANDIDATES: usize = 2 * LANES;
 pub struct Scratch<const P: usize, const D: usize> {
     secret: Secret<P, D>,
     one: [Number<D>; 2],
-    /// Those of one lane.
+    /// The digits of one lane.
     digits: [[f64; D]; 2],
     limbs: [u64; P],
     trials: [Trial<P>; CANDIDATES],

@@ -69,7 +69,7 @@ static OF_1_0: Streams = Streams {
     chain_of_three: assembly::chain_of_three_1_0,
 };
 
-/// Those for numbers of so many digits.
+/// Streams for numbers of `digits` digits.
 pub const fn streams(digits: usize) -> &'static Streams {
     match (digits % 4, digits % 3) {
         (2, 1) => &OF_2_1,
@@ -109,6 +109,9 @@ impl<const D: usize> Chain<D> {
     const S: &'static Streams = streams(D);
 
     /// The chain from `k` columns further on.
+    ///
+    /// # Safety
+    /// The columns from `t` on reach at least to `k`.
     pub unsafe fn at(self, k: usize) -> Self {
         // SAFETY: the caller has these columns.
         unsafe { Chain { t: self.t.add(k), ..self } }
@@ -120,6 +123,10 @@ impl<const D: usize> Chain<D> {
     }
 
     /// Finds the factors of a block of four or three columns; what they make of the block itself is added.
+    ///
+    /// # Safety
+    /// `t` leads to the columns that a block touches, `q` to room for four factors, and `m` to the modulus; nobody else uses columns and factors. The
+    /// CPU has AVX2 and FMA.
     pub unsafe fn links(self, count: usize) {
         let of = if count == 4 { Self::S.chain_of_four } else { Self::S.chain_of_three };
         // SAFETY: the caller has the columns from `t` on that a block touches, room for four factors at `q`, and the modulus at `m`; and
@@ -128,6 +135,10 @@ impl<const D: usize> Chain<D> {
     }
 
     /// Adds what the factors of a block of so many columns make of those that follow.
+    ///
+    /// # Safety
+    /// `t` leads to the columns that a block and its factors touch, `q` to the factors, and `m` to the modulus; nobody else uses the columns. The CPU
+    /// has AVX2 and FMA.
     pub unsafe fn rest(self, count: usize) {
         let of = if count == 4 { Self::S.onto_of_four } else { Self::S.onto_of_three };
         // SAFETY: the caller has the columns from `t` on that a block and its factors touch, the factors at `q`, and the modulus at `m`;
@@ -138,7 +149,11 @@ impl<const D: usize> Chain<D> {
         }
     }
 
-    /// [`Chain::rest`] and, beside it, [`Chain::links`] of another.
+    /// Runs [`Chain::rest`] and, beside it, [`Chain::links`] of another chain.
+    ///
+    /// # Safety
+    /// The conditions of [`Chain::rest`] hold for `self` and those of [`Chain::links`] for `other`; columns and factors of the two are apart. The CPU
+    /// has AVX2 and FMA.
     pub unsafe fn rest_beside(self, count: usize, other: Chain<D>, links: usize) {
         let of = match (count, links) {
             (4, 4) => Self::S.four_beside_four,

@@ -223,7 +223,7 @@ mod at_the_bounds {
             digits
         }
 
-        /// Those of a modulus with a highest digit of `top`.
+        /// A random modulus whose highest digit is `top`.
         fn modulus<const D: usize>(&mut self, top: i64) -> [i64; D] {
             let (kind, most) = (self.next(4), 1i64 << (digit_bits(D) - 1));
             let mut digits: [i64; D] = from_fn(|_| match kind {

@@ -47,12 +47,12 @@ struct Group<const K: usize> {
     m: [u32; TOGETHER],
     /// -1/m modulo 2^32.
     negative: [u32; TOGETHER],
-    /// Of each prime 1/p modulo 2^32, and the largest quotient by p of 32 bits.
+    /// For each prime p: 1/p modulo 2^32, and the largest quotient by p of 32 bits.
     primes: [[(u32, u32); TOGETHER]; K],
 }
 
 impl<const K: usize> Group<K> {
-    /// Of the primes from there on; of the last ones, where there are no more.
+    /// Makes the group of the primes from `from` on; of the last primes, where fewer are left.
     const fn from(first: usize) -> Group<K> {
         let mut group = Group { m: [1; TOGETHER], negative: [0; TOGETHER], primes: [[(0, 0); TOGETHER]; K] };
         let mut i = 0;

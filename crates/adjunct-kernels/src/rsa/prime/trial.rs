@@ -1,4 +1,4 @@
-//! What one candidate's test goes by, in plain integers; in time that depends on sizes only.
+//! Constants and comparisons of one candidate's test, in plain integers. The time depends on sizes only.
 
 use super::LAST;
 use crate::lanes::{MASK, montgomery};
@@ -11,11 +11,11 @@ use std::hint::black_box;
 pub struct Trial<const P: usize> {
     /// The candidate.
     pub m: [u64; P],
-    /// R modulo it: 1 in Montgomery's form.
+    /// R modulo the candidate: 1 in Montgomery's form.
     pub one: [u64; P],
-    /// Less that: -1.
+    /// The candidate minus [`Trial::one`]: -1.
     minus: [u64; P],
-    /// All ones once it has passed.
+    /// All ones once the candidate has passed.
     passed: u64,
 }
 
@@ -25,13 +25,13 @@ fn is_zero(word: u64) -> u64 {
 }
 
 impl<const P: usize> Trial<P> {
-    /// Of a candidate, with R = 2^`power`.
+    /// Begins the trial of a candidate, with R = 2^`power`.
     pub fn new(candidate: &[u64; P], power: usize) -> Trial<P> {
         let one = plain::power_of_two(power, candidate, modulus_bits(P));
         Trial { m: *candidate, one, minus: plain::subtract(candidate, &one).0, passed: 0 }
     }
 
-    /// The candidate less one without its lowest limb.
+    /// The candidate minus 1, without its lowest limb.
     pub fn first_exponent(&self) -> [u64; P] {
         std::array::from_fn(|i| self.m.get(i + 1).copied().unwrap_or(0))
     }
@@ -60,7 +60,7 @@ impl<const P: usize> Trial<P> {
         self.passed |= counts & known & (is_minus | (is_one & odd));
     }
 
-    /// Whether it has passed; as 0 or 1.
+    /// Whether the candidate has passed: 0 or 1.
     pub fn passed(&self) -> u32 {
         (self.passed & 1) as u32
     }

@@ -4,7 +4,7 @@ use aws_lc_sys as lc;
 use std::ffi::c_int;
 use std::ptr::null_mut;
 
-/// One block by single DES.
+/// Encrypts or decrypts a block by single DES.
 fn des(key: &[u8], encrypt: bool, block: &mut [u8]) {
     let (mut out, mut length) = ([0; 16], 0);
     let (p, n) = (block.as_ptr(), block.len() as c_int);

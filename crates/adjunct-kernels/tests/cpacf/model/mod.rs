@@ -38,7 +38,7 @@ impl Model {
         executed.get(&(instruction, code)).copied().unwrap_or(0)
     }
 
-    /// How often it has ended in part.
+    /// How often an instruction has ended in part.
     pub fn parts(&self) -> usize {
         self.parts.load(Relaxed)
     }
@@ -60,6 +60,9 @@ impl Model {
     }
 
     /// Works on units of the source, which `work` may turn into units of the destination.
+    ///
+    /// # Safety
+    /// The registers lead to source and destination of the lengths in them, as an instruction requires.
     unsafe fn each(&self, r: &mut Registers, unit: usize, mut work: impl FnMut(&mut [u8])) -> u8 {
         assert_eq!(r.source_length % unit, 0, "a length that is a specification exception");
         for _ in 0..self.units() {
@@ -150,6 +153,9 @@ const fn key_length(code: u8) -> usize {
 }
 
 /// A part of the parameter block.
+///
+/// # Safety
+/// The parameter block in the registers has `at` + `length` bytes, which nobody else uses while the result lives.
 unsafe fn field<'a>(r: &Registers, at: usize, length: usize) -> &'a mut [u8] {
     // SAFETY: the function's block is at least as long.
     unsafe { std::slice::from_raw_parts_mut(r.parameters.add(at), length) }

@@ -21,7 +21,7 @@ pub struct Agree<'a> {
     pub kdf: Kdf,
     /// What both sides know besides.
     pub shared: &'a [u8],
-    /// The other side's point.
+    /// The peer's point.
     pub public: &'a [u8],
 }
 
@@ -36,7 +36,7 @@ pub enum Kdf {
 }
 
 impl Kdf {
-    /// That of a number of the standard.
+    /// The key derivation function of a number of the standard (`CKD_*`).
     ///
     /// # Errors
     /// `CKR_MECHANISM_PARAM_INVALID` for another; those of X9.42 are for its own mechanisms.

@@ -87,7 +87,7 @@ pub fn xor(base: &[u8], data: &[u8]) -> Result<Secret> {
     Ok(key)
 }
 
-/// So many bytes of a key from a bit on, of which the first is the highest of the first byte; after the last comes the first.
+/// Bytes of a key from bit `bit` on, counted from the highest bit of the first byte; after the last bit comes the first.
 pub fn extract(base: &[u8], bit: u64, wanted: Option<usize>) -> Result<Secret> {
     let length = wanted.ok_or(Rv(CKR_TEMPLATE_INCOMPLETE))?;
     ensure(bit < base.len() as u64 * 8, CKR_MECHANISM_PARAM_INVALID)?;

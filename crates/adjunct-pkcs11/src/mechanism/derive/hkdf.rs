@@ -39,7 +39,7 @@ pub enum Salt<'a> {
 }
 
 impl Hkdf<'_> {
-    /// The salt, where it is a key.
+    /// Handle of the salt, where that is a key.
     pub const fn salt_key(&self) -> Option<CK_OBJECT_HANDLE> {
         match self.salt {
             Salt::Key(key) if self.extract => Some(key),

@@ -80,7 +80,7 @@ pub type Secret = Zeroizing<Vec<u8>>;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Derivation<'a> {
     Agree(agree::Agree<'a>),
-    /// One key; or a data object where the mechanism says so.
+    /// HKDF, which gives a key, or a data object where the mechanism says so.
     Hkdf(hkdf::Hkdf<'a>),
     /// The key, and others besides, by their templates.
     Sp800108(sp800108::Kdf<'a>, Vec<Attributes>),
@@ -108,7 +108,7 @@ pub enum Inherit {
     No,
     /// The base key's is the default (SP 800-108).
     Default,
-    /// It is as sensitive, and as little extractable, as the keys that it is made of.
+    /// The derived key is as sensitive, and as little extractable, as the keys that it is made of.
     Strict,
 }
 
@@ -136,7 +136,7 @@ impl Derivation<'_> {
         }
     }
 
-    /// The bytes of one key of the base key, of `wanted` bytes where that is given.
+    /// Derives the bytes of one key from the base key, `wanted` of them where that is given.
     ///
     /// # Errors
     /// `CKR_KEY_TYPE_INCONSISTENT`, `CKR_MECHANISM_PARAM_INVALID`, `CKR_TEMPLATE_INCOMPLETE` where a length is missing,
@@ -167,7 +167,7 @@ impl Derivation<'_> {
     }
 }
 
-/// One after the other.
+/// Joins two values.
 fn concat(one: &[u8], other: &[u8]) -> Result<Secret> {
     let mut both = adjunct::memory::zeros(one.len() + other.len())?;
     both[..one.len()].copy_from_slice(one);

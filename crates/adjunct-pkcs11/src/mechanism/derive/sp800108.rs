@@ -35,7 +35,7 @@ pub struct Kdf<'a> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Mode<'a> {
     Counter,
-    /// With what stands for the result before the first.
+    /// Each result goes into the next; with the value that stands before the first one.
     Feedback(&'a [u8]),
     DoublePipeline,
 }
@@ -123,7 +123,7 @@ impl Keyed {
 }
 
 impl Kdf<'_> {
-    /// The keys that it takes in.
+    /// Handles of the keys that the derivation takes in.
     pub fn keys(&self) -> Vec<CK_OBJECT_HANDLE> {
         let keys = self.parts.iter().filter_map(|part| match part {
             Part::Key(key) => Some(*key),
@@ -169,7 +169,7 @@ impl Kdf<'_> {
         Ok(data)
     }
 
-    /// The keys of these lengths. Each begins with a result of its own (PKCS #11 3.2, 6.42.8).
+    /// Derives keys of these lengths. Each begins with a result of its own (PKCS #11 3.2, 6.42.8).
     ///
     /// # Errors
     /// `CKR_MECHANISM_PARAM_INVALID`, `CKR_KEY_TYPE_INCONSISTENT`, `CKR_KEY_SIZE_RANGE` for more than the counter can tell.

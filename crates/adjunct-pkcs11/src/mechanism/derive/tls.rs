@@ -62,7 +62,7 @@ pub enum Prf {
 }
 
 impl Prf {
-    /// That of a mechanism.
+    /// The pseudo-random function of a mechanism.
     ///
     /// # Errors
     /// `CKR_MECHANISM_PARAM_INVALID` where it is no hash.
@@ -70,7 +70,7 @@ impl Prf {
         if mechanism == CKM_TLS_PRF { Ok(Prf::Tls10) } else { Ok(Prf::Tls12(digest::hash_of(mechanism)?)) }
     }
 
-    /// So many bytes of a secret and a seed in parts.
+    /// Gives `length` pseudo-random bytes of a secret and a seed in parts.
     ///
     /// # Errors
     /// `CKR_HOST_MEMORY`.
@@ -182,7 +182,7 @@ pub struct Kdf<'a> {
     pub prf: Prf,
     pub label: &'a [u8],
     pub randoms: Randoms<'a>,
-    /// An empty one is not as none (RFC 5705, 4).
+    /// The context. An empty one gives other bytes than none (RFC 5705, 4).
     pub context: Option<&'a [u8]>,
 }
 

@@ -43,13 +43,13 @@ const ENCRYPT: u8 = 0x40;
 /// Why a TPM did not do what was asked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fault {
-    /// It cannot be spoken to.
+    /// The TPM cannot be spoken to.
     Absent(Errno),
     /// The TPM's return code.
     Refused(u32),
     /// The answer is none, or not by the TPM that the secret is sealed by.
     Nonsense,
-    /// Another TPM than that which sealed, or it was cleared.
+    /// The TPM is not the one that sealed, or it was cleared.
     Other,
 }
 
@@ -84,14 +84,14 @@ pub struct Sealed {
     pub private: Vec<u8>,
 }
 
-/// Where a TPM is.
+/// A TPM: how it is reached.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Tpm {
     path: PathBuf,
 }
 
 impl Tpm {
-    /// That of a path, a device or a socket; by default the machine's, or the one that `ADJUNCT_TPM` names.
+    /// Makes the TPM of a path, a device or a socket; without a path the one that `ADJUNCT_TPM` names, else the machine's.
     pub fn new(path: Option<PathBuf>) -> Tpm {
         let named = || adjunct::environment::secure_env("ADJUNCT_TPM").map(PathBuf::from);
         Tpm { path: path.or_else(named).unwrap_or_else(|| DEVICE.into()) }
@@ -160,7 +160,7 @@ impl Tpm {
         }
     }
 
-    /// Whether it can be spoken to, and whose it is: its storage key's point.
+    /// Asks the TPM for its identity, the point of its storage key; so also whether it can be spoken to.
     ///
     /// # Errors
     /// [`Fault`].
@@ -238,7 +238,7 @@ struct Parent<'a> {
     point: [u8; 64],
 }
 
-/// A session that a command is authorized with, and what its secrets are encrypted under.
+/// A session that authorizes a command, and the key that its secrets are encrypted under.
 struct Session<'a> {
     handle: Flushed<'a>,
     key: Secret,

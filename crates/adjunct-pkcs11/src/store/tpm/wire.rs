@@ -59,7 +59,7 @@ impl Out {
         self
     }
 
-    /// Bytes behind their length. None of ours are longer than that can say.
+    /// Appends a length and the bytes. None of ours are longer than the length can say.
     pub fn sized(self, bytes: &[u8]) -> Out {
         self.u16(bytes.len() as u16).bytes(bytes)
     }
@@ -103,14 +103,14 @@ impl<'a> In<'a> {
         self.number().map(u32::from_be_bytes)
     }
 
-    /// Bytes behind their length.
+    /// Takes a length and the bytes behind it.
     pub fn sized(&mut self) -> Result<&'a [u8]> {
         let length = self.u16()?;
         self.take(length.into())
     }
 }
 
-/// A response that tells of success.
+/// A response that reports success.
 #[derive(Debug)]
 pub struct Response<'a> {
     pub handle: Option<u32>,

@@ -17,13 +17,13 @@ pub const MAX_IV: usize = 128;
 /// What the IV is good for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Iv {
-    /// None yet.
+    /// No IV yet.
     Unset,
     /// Set, and the cipher not yet told.
     Set,
-    /// In use by the cipher.
+    /// The IV is in use by the cipher.
     Used,
-    /// Its message is over: it must not be used again.
+    /// The IV's message is over: it must not be used again.
     Over,
 }
 
@@ -37,9 +37,9 @@ pub struct Session {
     /// Whether IVs are made here, after the part that is fixed.
     generates: bool,
     random: bool,
-    /// At most [`MAX_IV`].
+    /// Length of the IV, at most [`MAX_IV`].
     iv_length: u8,
-    /// At most [`TAG`].
+    /// Length of the tag, at most [`TAG`].
     tag_length: Option<u8>,
     /// The tag computed or to be compared.
     tag: [u8; TAG],
@@ -192,7 +192,7 @@ impl Session {
         true
     }
 
-    /// Tells the cipher its IV.
+    /// Sets the cipher's IV.
     #[inline]
     fn start(&mut self) {
         self.gcm.set_iv(&self.iv[..self.iv_length()]);
@@ -275,8 +275,8 @@ impl Session {
         true
     }
 
-    /// One TLS record in place: explicit IV, payload, tag. Gives the length of the result. The payload counts once it is encrypted or
-    /// decrypted, whether or not the tag is right.
+    /// Encrypts or decrypts a TLS record in place: explicit IV, payload, tag. Gives the length of the result. The payload counts once it is encrypted
+    /// or decrypted, whether or not the tag is right.
     pub fn tls_record(&mut self, encrypt: bool, aad: [u8; TLS_AAD], record: &mut [u8]) -> Option<usize> {
         if !self.has_key() || record.len() < EXPLICIT_IV + TAG {
             return None;

@@ -28,7 +28,7 @@ pub fn message(key: &[u8], encrypt: bool, iv: &[u8], aad: &[u8], io: InOut<'_>, 
     Ok(())
 }
 
-/// As [`message`], of what is a part of another operation, or done for nobody who counts: it counts nothing.
+/// Encrypts or decrypts a message as [`message`], but counts nothing: for a part of another operation, or for callers whose work is not counted.
 ///
 /// # Errors
 /// As for [`message`].
@@ -47,7 +47,7 @@ pub struct Key {
 }
 
 impl Key {
-    /// In memory of its own, where the key is set: whatever is moved leaves a copy behind.
+    /// Makes a key in memory of its own, where the key is set: a value that is moved leaves a copy of the key behind.
     ///
     /// # Errors
     /// [`Error::Length`] for a key that is not 16, 24 or 32 bytes; [`Error::Memory`].
@@ -59,7 +59,7 @@ impl Key {
         Ok(made)
     }
 
-    /// As [`message`], under this key.
+    /// Encrypts or decrypts a message under this key and counts it, as [`message`].
     ///
     /// # Errors
     /// [`Error::Failed`] for too long a message or additional data.

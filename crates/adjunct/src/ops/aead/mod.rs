@@ -9,7 +9,7 @@ pub mod gcm_parts;
 pub const TLS_AAD: usize = 13;
 /// The part of a TLS 1.2 nonce of GCM and CCM that travels in the record; in GCM the invocation field of SP 800-38D 8.2.1.
 pub const EXPLICIT_IV: usize = 8;
-/// The part that stays for a connection.
+/// Bytes of the IV that stay for a connection.
 pub const FIXED_IV: usize = 4;
 /// The length of an IV or nonce where the caller sets none.
 pub const DEFAULT_IV: usize = 12;

@@ -62,7 +62,7 @@ impl Counted<Stream> {
         self.mode.0.clear().counter(begun)
     }
 
-    /// One call that encrypts or decrypts all it is given.
+    /// Encrypts or decrypts all bytes of a call.
     ///
     /// # Panics
     /// Without a key.

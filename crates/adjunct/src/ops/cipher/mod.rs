@@ -21,7 +21,7 @@ pub(crate) const fn direction(encrypt: bool) -> Direction {
     if encrypt { Direction::Encrypt } else { Direction::Decrypt }
 }
 
-/// Where a message has come to, which the interface keeps between its calls. Modes leave alone what they have no use for.
+/// Position in a message, which the interface keeps between its calls. Modes leave alone what they have no use for.
 #[derive(Debug)]
 pub struct Chain<'a> {
     /// The running IV, counter or shift register.
@@ -57,21 +57,21 @@ mod modes {
 
 /// A mode over a key, for [`Counted`].
 pub trait Mode: Work {
-    /// The function it counts as.
+    /// The function that the mode counts as.
     const FUNCTION: Function;
     /// The length of a block in bytes where it takes whole ones only, else 1.
     const BLOCK: usize;
     /// Whether a message may go on within a block ([`Chain::used`]).
     const PARTIAL: bool = false;
-    /// Whether its key sizes are counted apart.
+    /// Whether the mode's key sizes are counted apart.
     const SIZES: bool = true;
-    /// Whether its keys have bits of parity: [`des::random_key`] makes one.
+    /// Whether the mode's keys have bits of parity: [`des::random_key`] makes such a key.
     const PARITY: bool = false;
-    /// Whether it may be given a length in bits ([`Chain::bits`]).
+    /// Whether the mode may be given a length in bits ([`Chain::bits`]).
     const IN_BITS: bool = false;
 }
 
-/// A mode that only reads its key: where a message has come to is all in the [`Chain`], so that several may be under way at once.
+/// A mode that only reads its key: the position in a message is all in the [`Chain`], so that several messages may be under way at once.
 pub trait Shared: Mode + Read {}
 
 /// A mode whose key another [`Counted`] has ([`Counted::lend`]). It takes no other.
@@ -146,7 +146,7 @@ impl<M: Mode> Counted<M> {
         Ok(())
     }
 
-    /// One call that works on all it is given: whole blocks for modes that take no others.
+    /// Works on all bytes of a call: whole blocks for modes that take no others.
     ///
     /// # Panics
     /// Without a key; for a length or a [`Chain::used`] that the mode does not take.
@@ -159,8 +159,8 @@ impl<M: Mode> Counted<M> {
         tally.count(direction(encrypt), bytes);
     }
 
-    /// One call that takes `bytes` bytes: `work` runs the whole blocks that they make with those taken before, piece by piece. `None`
-    /// says that the call is refused.
+    /// Takes `bytes` bytes in one call: `work` runs the whole blocks that they make with those taken before, piece by piece. `None` says that the
+    /// call is refused.
     ///
     /// # Panics
     /// As for [`Counted::run`].
@@ -196,7 +196,7 @@ impl<M: Shared> Counted<M> {
     }
 }
 
-/// The pieces of one call: [`Counted::update`] counts them.
+/// The pieces of a call: [`Counted::update`] counts them.
 #[derive(Debug)]
 pub struct Pieces<'a, M> {
     mode: &'a mut M,

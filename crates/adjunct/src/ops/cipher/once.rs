@@ -37,7 +37,7 @@ mod schedule {
 
 /// A block cipher by the functions its modes count as. Only the functions of this file do something with it.
 pub trait Cipher<const B: usize> {
-    /// Its key schedule.
+    /// The cipher's key schedule.
     type Key: Schedule<B>;
     /// ECB.
     const ECB: Function;
@@ -49,7 +49,8 @@ pub trait Cipher<const B: usize> {
     const OFB: Function;
     /// CTR, with a list of counters too.
     const CTR: Function;
-    /// The one length of its keys, and how an error tells it; the schedule knows where there are several, which are counted apart.
+    /// The cipher's one key length, with its name in errors; `None` where there are several lengths, which the schedule knows and which are counted
+    /// apart.
     const LENGTH: Option<(usize, &'static str)>;
 
     /// The bits that a key counts by; 0 where its size is not counted apart.
@@ -59,8 +60,7 @@ pub trait Cipher<const B: usize> {
     }
 }
 
-/// One operation with a key of its own: sets it (for encryption where `schedule` says so), has `work` done, and counts it as
-/// `function`.
+/// Does an operation with a key of its own: sets it (for encryption where `schedule` says so), has `work` done, and counts it as `function`.
 #[inline]
 fn once<C: Cipher<B>, const B: usize>(
     function: Function,
@@ -250,7 +250,7 @@ pub fn cbc_stealing<C: Cipher<B>, const B: usize>(
     })
 }
 
-/// The rest of [`cbc_stealing`]: the last two blocks, of which the last is short or they are switched.
+/// Ends [`cbc_stealing`] with the last two blocks, of which the last is short or the two are switched.
 fn steal<K: Schedule<B>, const B: usize>(key: &K, iv: &mut [u8; B], encrypt: bool, switched: bool, io: InOut<'_>) {
     let last = (io.len() - 1) % B + 1;
     let length = io.len();

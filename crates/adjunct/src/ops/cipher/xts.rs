@@ -9,7 +9,7 @@ use adjunct_cpu::awslc::cipher_xts;
 pub use adjunct_cpu::awslc::cipher_xts::MAX_UNIT;
 use adjunct_kernels::InOut;
 
-/// Both keys and where they count: each call once, in the direction of the keys, after it ran.
+/// The keys of AES-XTS and the tally: each call counts once, in the direction of the keys, after it ran.
 #[derive(Debug, Clone, Default)]
 pub struct Xts {
     keys: Held<cipher_xts::Xts>,
@@ -55,7 +55,7 @@ impl Xts {
         self.counted(io, |keys, io| keys.unit(iv, io))
     }
 
-    /// The tweak that [`Xts::part`] begins with. It counts nothing: it is a part of that.
+    /// Computes the tweak that [`Xts::part`] begins with. It counts nothing, being a part of that operation.
     #[inline]
     pub fn tweak(&self, iv: &Block) -> Block {
         assert!(self.has_key());

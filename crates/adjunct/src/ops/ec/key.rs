@@ -14,7 +14,7 @@ use adjunct_lanes::nist as lanes;
 /// a clone is the same key.
 #[derive(Debug, Clone)]
 pub struct Key {
-    /// There may be no private half.
+    /// The key, which may have no private half.
     held: Held<cpu::Key>,
     route: Route,
     sign: Tally,
@@ -22,7 +22,7 @@ pub struct Key {
     agree: Tally,
 }
 
-/// Counts one operation by what ran it.
+/// Counts an operation by what ran it.
 fn count(tally: Tally, outcome: Outcome) {
     tally.ran(outcome).count(Direction::Encrypt, 0);
 }

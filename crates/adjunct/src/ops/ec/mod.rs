@@ -32,7 +32,7 @@ pub enum Operation {
 }
 
 impl Operation {
-    /// The function that it is.
+    /// The function of the operation.
     pub const fn function(self) -> Function {
         match self {
             Operation::Generate => Function::EcKeygen,
@@ -42,13 +42,13 @@ impl Operation {
         }
     }
 
-    /// Whether hardware serves it on that curve on this machine: instructions, or batches of plain threads' operations. For
-    /// interfaces that may refuse what only software has.
+    /// Whether hardware serves the operation on that curve on this machine: instructions, or batches of plain threads' operations. For interfaces
+    /// that may refuse what only software has.
     pub fn in_hardware(self, group: Group) -> bool {
         self.tally(group).in_hardware()
     }
 
-    /// Where it counts.
+    /// The tally of the operation on a curve.
     fn tally(self, group: Group) -> Tally {
         let (function, bits) = (self.function(), group.bits());
         // Of a size that has lanes or instructions, but another curve.

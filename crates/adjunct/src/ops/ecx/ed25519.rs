@@ -41,7 +41,7 @@ pub fn signs_in_hardware(message: usize) -> bool {
     tally(message).in_hardware()
 }
 
-/// Where a signature of a message of so many bytes counts.
+/// The tally of a signature of a message of so many bytes.
 fn tally(message: usize) -> Tally {
     let tally = Tally::new(Function::Ed25519Sign, 0);
     if lanes::takes(message) { tally } else { tally.out_of_batches() }
@@ -58,7 +58,7 @@ pub fn sign(private: &Private<KEY>, public: &[u8; KEY], message: &[u8]) -> Resul
     Ok(signature)
 }
 
-/// Whether `signature` is one of `message` by `public`.
+/// Whether `signature` is `public`'s of `message`.
 pub fn verify(public: &[u8; KEY], message: &[u8], signature: &[u8; SIGNATURE]) -> bool {
     let (good, outcome) = cpu::ed25519_verify(public, message, signature);
     count(Function::Ed25519Verify, outcome);
@@ -85,7 +85,7 @@ pub fn sign_form(
     Ok(signature)
 }
 
-/// Whether `signature` is one of `message` in a form by `public`.
+/// Whether `signature` is `public`'s of `message` in a form.
 pub fn verify_form(form: Form<'_>, public: &[u8; KEY], message: &[u8], signature: &[u8; SIGNATURE]) -> bool {
     let good = cpu::ed25519_verify_form(form, public, message, signature);
     count(Function::Ed25519Verify, Outcome::Library);

@@ -44,7 +44,7 @@ pub fn sign(
     first(Function::Ed448Sign, cpu::ed448_sign(private, message), || library(private, public, message))
 }
 
-/// Whether `signature` is one of `message` by `public`.
+/// Whether `signature` is `public`'s of `message`.
 pub fn verify(
     public: &[u8; KEY],
     message: &[u8],

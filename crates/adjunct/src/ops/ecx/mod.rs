@@ -20,7 +20,7 @@ pub struct Private<const N: usize>(Held<Zeroizing<[u8; N]>>);
 opaque_debug!(Private<const N>);
 
 impl<const N: usize> Private<N> {
-    /// A key of these bytes, which are any (RFC 7748, 5; RFC 8032, 5.1.5 and 5.2.5).
+    /// Makes a key of these bytes, which are any (RFC 7748, 5; RFC 8032, 5.1.5 and 5.2.5).
     pub fn new(bytes: &[u8; N]) -> Private<N> {
         let mut private = Private(Held::Clear(Zeroizing::new([0; N])));
         private.clear_mut().copy_from_slice(bytes);
@@ -32,7 +32,7 @@ impl<const N: usize> Private<N> {
         place.get_or_insert_with(|| Private::new(&[0; N])).clear_mut().copy_from_slice(bytes);
     }
 
-    /// Its bytes; `None` where they are not given.
+    /// Bytes of the key; `None` where they are not given out.
     pub fn bytes(&self) -> Option<&[u8; N]> {
         Some(self.clear())
     }
@@ -52,7 +52,7 @@ impl<const N: usize> Private<N> {
     }
 }
 
-/// Counts one operation by what ran it.
+/// Counts an operation by what ran it.
 fn count(function: Function, outcome: Outcome) {
     Tally::new(function, 0).ran(outcome).count(Direction::Encrypt, 0);
 }

@@ -36,7 +36,7 @@ pub fn shared_secret(private: &Private<KEY>, peer: &[u8; KEY]) -> Option<Zeroizi
     secret
 }
 
-/// As [`shared_secret`], but as a part of another operation, which counts nothing.
+/// The shared secret of [`shared_secret`], as a part of another operation: it counts nothing.
 pub fn shared_secret_within(private: &Private<KEY>, peer: &[u8; KEY]) -> Option<Zeroizing<[u8; KEY]>> {
     lanes::x25519(private.clear(), peer).0
 }
@@ -44,7 +44,7 @@ pub fn shared_secret_within(private: &Private<KEY>, peer: &[u8; KEY]) -> Option<
 /// Whether a public key is one of those with which every shared secret is all zeros: its point has an order that divides 8. These are the
 /// encodings of the five such points and what comes to the same modulo 2^255 - 19; the highest bit does not count (RFC 7748, 5).
 pub fn is_of_small_order(public: &[u8; KEY]) -> bool {
-    /// Of order 8.
+    /// The points of order 8.
     const EIGHT: [[u8; KEY]; 2] = [
         [
             0xe0, 0xeb, 0x7a, 0x7c, 0x3b, 0x41, 0xb8, 0xae, 0x16, 0x56, 0xe3, 0xfa, 0xf1, 0x9f, 0xc4, 0x6a, 0xda, 0x09,

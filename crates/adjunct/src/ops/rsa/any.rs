@@ -25,7 +25,7 @@ pub fn power(base: &[u8], exponent: &[u8], modulus: &[u8], out: &mut [u8]) -> Re
     Ok(())
 }
 
-/// Which form a key is made for.
+/// The form that a key is made for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Form {
     /// Modulus and exponent.
@@ -35,7 +35,7 @@ pub enum Form {
 }
 
 impl Form {
-    /// The function that making a key for it is.
+    /// The function that the generation of a key for this form counts as.
     pub const fn function(self) -> Function {
         match self {
             Form::ModExpo => Function::RsaKeygenMe,

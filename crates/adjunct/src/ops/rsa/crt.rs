@@ -19,7 +19,7 @@ pub struct CrtKey {
 }
 
 impl CrtKey {
-    /// From the numbers of RFC 8017, big-endian; `p` above `q`.
+    /// Makes a key of the numbers of RFC 8017, big-endian; `p` above `q`.
     ///
     /// # Errors
     /// [`Error::InvalidKey`] unless both primes are odd and at least 3, `p` above `q`, the other numbers below their primes and
@@ -41,7 +41,7 @@ impl CrtKey {
         self.cpu.takes(number)
     }
 
-    /// Whether hardware serves it: instructions, or batches.
+    /// Whether hardware serves the key: instructions, or batches.
     pub fn in_hardware(&self) -> bool {
         self.tally.in_hardware()
     }

@@ -5,7 +5,7 @@ use crate::ops::digest::{Digest, MAX_SIZE, MD5, Method, Part, SHA1};
 /// A digest as signatures name it: a method, or TLS 1.0's MD5 and SHA-1 side by side, which has no DigestInfo.
 #[derive(Debug, Clone, Copy)]
 pub enum Hash {
-    /// One digest.
+    /// A single digest.
     One(&'static Method),
     /// MD5 followed by SHA-1.
     Md5Sha1,
@@ -70,7 +70,7 @@ impl Hash {
 // Nearly all are of the large variant, which lies within its signature's context.
 #[allow(clippy::large_enum_variant)]
 pub enum MessageDigest {
-    /// One digest.
+    /// A single digest.
     One(Digest),
     /// MD5 beside SHA-1, on the heap because hardly any signature has it, and whether something was taken in.
     Two(Box<[Part; 2]>, bool),

@@ -29,8 +29,8 @@ struct Clear {
 opaque_debug!(Key);
 
 impl Key {
-    /// A key from its numbers. Cheap: no primality test. Checked is what later operations rely on: sizes, oddness,
-    /// `n = pq` and reduced CRT values; what is wrong beyond that shows when each result is checked against `e`.
+    /// Makes a key of its numbers. Cheap: no primality test. Checked is what later operations rely on: sizes, oddness, `n = pq` and reduced CRT
+    /// values; what is wrong beyond that shows when each result is checked against `e`.
     ///
     /// # Errors
     /// [`Error::Unsupported`] for keys that OpenSSL may take but this does not: modulus even, below 512 or above 16384
@@ -120,7 +120,7 @@ impl Key {
         self.held.clear().cpu.same(&other.held.clear().cpu, part)
     }
 
-    /// The function that private operations are: with the Chinese remainder theorem or without.
+    /// The function that private operations count as: with the Chinese remainder theorem or without.
     pub fn private_function(&self) -> Function {
         self.private.function()
     }

@@ -73,7 +73,7 @@ pub(super) fn pkcs1_scan(block: &[u8]) -> (Choice, u32) {
     (good, zero + 1)
 }
 
-/// All ones for a true choice, else all zeros: to select many bytes at the price of one look at the choice.
+/// All ones for a true choice, else all zeros: it selects many bytes at the price of one look at the choice.
 pub(super) fn mask(choice: Choice) -> u8 {
     // Hidden from the compiler, which might branch on a mask it knows to be one of two.
     std::hint::black_box(0u8.wrapping_sub(choice.unwrap_u8()))

@@ -62,8 +62,8 @@ impl Key {
         self.private(block, out)
     }
 
-    /// Whether `signature` is one of `data`, a digest where the scheme has one. A signature shorter than the modulus is the number
-    /// that it is, as in OpenSSL, but for PKCS#1 v1.5 of a digest, which RFC 8017 (8.2.2) wants whole.
+    /// Whether `signature` is this key's of `data`, a digest where the scheme has one. A signature shorter than the modulus is padded with zeros, as
+    /// in OpenSSL, but for PKCS#1 v1.5 of a digest, which RFC 8017 (8.2.2) wants whole.
     pub fn verify(&self, scheme: Signature, signature: &[u8], data: &[u8]) -> bool {
         let size = self.size();
         let whole = signature.len() == size || !matches!(scheme, Signature::Pkcs1(Some(_)));

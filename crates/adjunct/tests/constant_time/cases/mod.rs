@@ -25,7 +25,7 @@ pub struct Case {
 }
 
 impl Case {
-    /// Whether it takes minutes: the larger curves, whose code is that of P-256 with other numbers, and RSA.
+    /// Whether the case takes minutes: the larger curves, whose code is that of P-256 with other numbers, and RSA.
     pub fn is_long(&self) -> bool {
         ["P-384", "P-521", "RSA-2048", "2048-bit"].iter().any(|name| self.name.starts_with(name))
     }
@@ -33,7 +33,7 @@ impl Case {
 
 /// A call that is ready.
 pub struct Prepared {
-    /// Where the secrets lie.
+    /// Addresses and lengths of the secrets.
     pub secrets: Vec<(*const u8, usize)>,
     /// The call.
     pub run: Box<dyn FnMut()>,

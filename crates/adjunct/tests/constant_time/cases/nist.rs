@@ -24,7 +24,7 @@ pub fn cases() -> Vec<Case> {
     cases
 }
 
-/// All of them cut from one random string: as bytes, the extremes are scalars out of range.
+/// Numbers that are all cut from one random string: as bytes, the extremes are scalars out of range.
 fn numbers<C: Curve<N>, const N: usize>(secret: &[u8; 1024], from: usize) -> impl Iterator<Item = &[u8]> {
     (0..8).map(move |lane| &secret[from + 97 * lane..][..C::BYTES])
 }

@@ -22,7 +22,7 @@ fn record(seed: u64) -> Prepared {
     Prepared { secrets, run: Box::new(run) }
 }
 
-/// Blocks that are no OAEP encoding, each for another reason: nothing may tell which.
+/// Blocks that are no OAEP encoding, each for another reason: the operation must not show which.
 fn refused_oaep(seed: u64) -> Prepared {
     call(seed, move |_: &[u8; 1], _: &mut [u8; 1], block: &mut [u8; 256]| {
         block[0] = (seed == 1).into();

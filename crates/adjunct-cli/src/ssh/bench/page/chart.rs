@@ -35,14 +35,14 @@ pub fn hex(colour: RGBColor) -> String {
     format!("#{:02X}{:02X}{:02X}", colour.0, colour.1, colour.2)
 }
 
-/// Where the names stand, and how wide all is.
+/// Place of the names, and the width of the chart.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Layout {
-    /// For phones: names above their bars.
+    /// Names above their bars, for phones.
     Narrow,
     /// Names to the left of their bars.
     Wide,
-    /// As wide, for long names: above their bars.
+    /// Names above their bars, in a chart as wide: for long names.
     Above,
 }
 
@@ -76,7 +76,7 @@ impl Layout {
         }
     }
 
-    /// Its class in the page.
+    /// Class of the layout in the page.
     pub fn class(self) -> &'static str {
         match self {
             Layout::Narrow => "narrow",
@@ -88,9 +88,9 @@ impl Layout {
 /// One bar.
 #[derive(Debug, Clone)]
 pub struct Bar<'a> {
-    /// Whose it is.
+    /// The side that the bar is of.
     pub column: Column,
-    /// Its length and whiskers.
+    /// Length and whiskers.
     pub stat: &'a Stat,
     /// What stands right of it.
     pub text: String,
@@ -101,7 +101,7 @@ pub struct Bar<'a> {
 pub struct Line<'a> {
     /// The name.
     pub name: &'a str,
-    /// From top to bottom.
+    /// Bars from top to bottom.
     pub bars: Vec<Bar<'a>>,
 }
 

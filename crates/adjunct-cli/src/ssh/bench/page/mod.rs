@@ -44,7 +44,7 @@ pub fn text(report: &Report) -> Result<String, Failure> {
     Ok(page(TITLE, &header.cpu, &theme(), &main))
 }
 
-/// What it comes to: by suites where they were measured, else by what was.
+/// Sums the report up in a sentence: by suites where they were measured, else by what was.
 fn sentence(report: &Report, opening: Option<&Opening<'_>>) -> String {
     if let Some(opening) = opening {
         return opening.sentence().replace(" s ", "\u{a0}s ").replace(" CPU\u{a0}s", "\u{a0}CPU\u{a0}s");
@@ -53,7 +53,7 @@ fn sentence(report: &Report, opening: Option<&Opening<'_>>) -> String {
     line.map_or_else(|| "Nothing was compared.".to_owned(), |line| line.sentence() + ".")
 }
 
-/// The one chart: time and processor time of three suites.
+/// Draws the chart with the time and the processor time of three suites.
 fn answer(opening: &Opening<'_>) -> Result<Markup, Failure> {
     let name = |what: &str, suite: Suite<'_>| format!("{what}: {}", suite.cipher());
     let suites = [
@@ -163,7 +163,7 @@ fn part(section: &Section) -> Result<Markup, Failure> {
     })
 }
 
-/// The rows that were not measured, by why.
+/// The rows that were not measured, grouped by the reason.
 fn missing(group: &Group) -> Vec<(&str, Vec<&str>)> {
     let mut all: Vec<(&str, Vec<&str>)> = Vec::new();
     for (row, why) in group.rows.iter().filter_map(|row| Some((row, row.missing.as_deref()?))) {

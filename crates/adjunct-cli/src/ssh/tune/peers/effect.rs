@@ -1,4 +1,4 @@
-//! Lists held against the table: what has to stay in them for whom, and who can no longer connect.
+//! Lists compared with the table of peers: the algorithms that have to stay for a peer, and the peers that can no longer connect.
 
 use super::super::algorithms::Kind;
 use super::super::config::Program;
@@ -11,11 +11,11 @@ use serde::Serialize;
 /// An algorithm that a policy would leave out, and that stays at the end of its list.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Kept {
-    /// Which list.
+    /// The list that the algorithm is in.
     pub list: &'static str,
     /// The algorithm.
     pub algorithm: String,
-    /// For whom.
+    /// Peers that the algorithm is kept for.
     pub for_peers: Vec<String>,
 }
 
@@ -28,9 +28,9 @@ pub struct Refused {
     pub used_by: Option<String>,
     /// Client or server.
     pub role: Role,
-    /// The list that has nothing of it.
+    /// The list of which the peer has nothing.
     pub list: &'static str,
-    /// What it has of that list.
+    /// What the peer has of that list.
     pub has: Vec<String>,
 }
 
@@ -49,22 +49,22 @@ impl Refused {
 /// What lists mean to those that are known.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct Effect {
-    /// Those that can connect.
+    /// Peers that can connect.
     pub connect: Vec<String>,
     /// What stays for whom, though the policy would leave it out.
     pub kept: Vec<Kept>,
-    /// Those that can connect today, and no longer could.
+    /// Peers that can connect today and no longer could.
     pub refused: Vec<Refused>,
-    /// Those that cannot connect today either.
+    /// Peers that cannot connect today either.
     pub unable: Vec<Refused>,
 }
 
 /// What is held against the table.
 #[derive(Debug, Clone, Copy)]
 pub struct Ground<'a> {
-    /// Whose lists they are.
+    /// The program whose lists they are.
     pub program: Program,
-    /// Those that are known.
+    /// The peers that are known.
     pub peers: &'a [Peer],
     /// The types of the host keys of this machine's sshd; none where they are not known.
     pub host_keys: Option<&'a [String]>,
@@ -84,8 +84,8 @@ impl Ground<'_> {
         negotiate(client, server, has_key).err().map(|nothing| nothing.kind)
     }
 
-    /// Lists that a policy has made of those in force, with what has to stay at their ends for those that can connect today, as far as
-    /// the policy lets it stay; and what stays for whom.
+    /// Adds to the lists that a policy has made of those in force what has to stay at their ends for peers that can connect today, as far as the
+    /// policy lets it stay; gives what stays for whom.
     pub fn kept(&self, policy: &Policy, in_force: &Lists, mut lists: Lists) -> (Lists, Vec<Kept>) {
         let today: Vec<&Peer> = self.mine().filter(|peer| self.lacks(peer, in_force).is_none()).collect();
         let mut kept: Vec<(Kind, String)> = Vec::new();

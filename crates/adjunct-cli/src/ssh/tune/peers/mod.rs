@@ -14,13 +14,13 @@ use adjunct_tool::Failure;
 use effect::{Effect, Refused};
 use serde::{Deserialize, Serialize};
 
-/// Which end of a connection with this machine it is.
+/// The end of a connection with this machine that a peer is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Role {
-    /// It logs in to this machine's sshd.
+    /// The peer logs in to this machine's sshd.
     Client,
-    /// This machine's ssh logs in to it.
+    /// This machine's ssh logs in to the peer.
     Server,
     /// Either, with the same lists.
     Both,
@@ -35,11 +35,11 @@ pub struct Peer {
     pub versions: String,
     /// What else has it inside.
     pub used_by: Option<String>,
-    /// Which end it is.
+    /// The end of a connection that the peer is.
     pub role: Role,
-    /// Where the lists are from.
+    /// Source of the lists.
     pub source: String,
-    /// What it offers, in its own order.
+    /// What the peer offers, in its own order.
     pub offers: Lists,
 }
 
@@ -96,7 +96,7 @@ impl Peer {
         }
     }
 
-    /// Whether it is the other end for this program.
+    /// Whether the peer is the other end for this program.
     pub fn meets(&self, program: Program) -> bool {
         match self.role {
             Role::Both => true,
@@ -111,7 +111,7 @@ fn numbers(version: &str) -> Vec<u64> {
     version.split('.').map_while(|part| part.parse().ok()).collect()
 }
 
-/// All that are known.
+/// All peers that are known.
 ///
 /// # Errors
 /// The table of this build cannot be read, which a test rules out.
@@ -130,7 +130,7 @@ pub fn known() -> Result<Vec<Peer>, Failure> {
     Ok(table.peer.into_iter().map(peer).collect())
 }
 
-/// As many names as are shown; `--json` has all.
+/// The most names that are shown; `--json` has all.
 const SHOWN: usize = 4;
 
 /// What to know of lists, a line each: who is refused, for whom something stays, and who cannot connect today either. `own` says where
@@ -154,7 +154,7 @@ pub fn notes(program: Program, policy: &Policy, effect: &Effect, own: &[String])
     notes
 }
 
-/// Whom a policy refuses, by name; nothing where that is nobody.
+/// A sentence with the peers that a policy refuses; `None` where it refuses none.
 pub fn refusal(program: Program, policy: &Policy, effect: &Effect) -> Option<String> {
     let noun = |list: &str| Kind::ALL.into_iter().find(|kind| kind.keyword() == list).map_or("algorithm", Kind::noun);
     let named = |refused: &Refused| format!("{}: no {} in common", refused.title(), noun(refused.list));

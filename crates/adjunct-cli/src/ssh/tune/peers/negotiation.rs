@@ -16,10 +16,10 @@ pub struct Agreed {
     pub host_key: String,
 }
 
-/// Where the lists have nothing in common: one kind, and the cipher that it would have gone with, for a MAC.
+/// A kind of algorithm that two lists have nothing in common of; for a MAC with the cipher that it would have gone with.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Nothing {
-    /// Of which list.
+    /// The list that has nothing in common.
     pub kind: Kind,
 }
 

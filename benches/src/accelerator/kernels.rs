@@ -5,7 +5,7 @@ use super::subject::{Curve, Function, MESSAGE};
 use crate::measure::Work;
 use adjunct::cpu::{self, RsaLanes};
 use adjunct::ops::rsa::{Hash, pkcs1_sign};
-use adjunct_cpu::awslc::digest::{Digest, SHA256};
+use adjunct_cpu::digest::{Digest, SHA256};
 use adjunct_kernels::curve25519;
 use adjunct_kernels::nist::{self, P256, P384};
 use adjunct_kernels::rsa::{self, fma};

@@ -4,11 +4,11 @@ use super::subject::{Mode, Subject};
 use crate::measure::Work;
 use crate::symmetric::{AAD, IV, TAG, key};
 use adjunct::InOut;
-use adjunct_cpu::awslc::cipher::AesKey;
-use adjunct_cpu::awslc::cipher_chacha::ChaCha20Poly1305;
-use adjunct_cpu::awslc::cipher_gcm::Gcm;
-use adjunct_cpu::awslc::cipher_xts::Xts;
-use adjunct_cpu::awslc::digest::{self, Digest};
+use adjunct_cpu::cipher::aes::AesKey;
+use adjunct_cpu::cipher::chacha::ChaCha20Poly1305;
+use adjunct_cpu::cipher::gcm::Gcm;
+use adjunct_cpu::cipher::xts::Xts;
+use adjunct_cpu::digest::{self, Digest};
 
 /// The work on a message: `input`, and `tag` when an AEAD's message is opened. `None` where adjunct has no such kernel.
 pub fn work(subject: Subject, input: Vec<u8>, tag: Vec<u8>) -> Option<Work> {

@@ -114,6 +114,7 @@ pub fn has_lanes_of_its_own(function: Function, bits: usize) -> bool {
 }
 
 /// What a batch in lanes is counted as. Lanes without dedicated instructions have RSA alone.
+#[inline]
 pub fn lanes() -> Path {
     match rsa_lanes() {
         Some(lanes) if !lanes.are_dedicated() => Path::Software(Reason::Batch),
@@ -122,6 +123,7 @@ pub fn lanes() -> Path {
 }
 
 /// What serves RSA's private operations with two primes of these sizes.
+#[inline]
 pub fn rsa_crt(p_bits: usize, q_bits: usize) -> Path {
     match path(Function::RsaCrt, 0) {
         Path::Hardware if !ifma_takes_primes(p_bits, q_bits) => Path::Software(Reason::Parameter),

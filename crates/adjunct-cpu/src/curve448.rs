@@ -1,8 +1,8 @@
 //! X448 (RFC 7748) and Ed448 (RFC 8032) by CPACF. The CPU library has neither: where no instruction has them, nothing here does,
 //! and each function gives `None`.
 
-use super::awslc::digest::{Digest, SHAKE256};
 use super::cpacf::here;
+use super::digest::{Digest, SHAKE256};
 use adjunct_kernels::cpacf::{Edwards, Montgomery};
 use zeroize::Zeroizing;
 

@@ -1,8 +1,8 @@
 //! Hash_DRBG over SHA-512 (NIST SP 800-90A, revision 1, 10.1.1): the mechanism alone. Who seeds it, when again, and who may ask for
 //! how much is the interface's.
 
-use crate::awslc::digest::{Digest, SHA512};
 use crate::cpacf;
+use crate::digest::{Digest, SHA512};
 use adjunct_base::catalogue::Function;
 use adjunct_kernels::cpacf::DrbgBlock;
 use adjunct_kernels::opaque_debug;

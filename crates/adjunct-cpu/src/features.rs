@@ -26,6 +26,7 @@ impl Features {
     }
 
     /// Whether the machine has `feature` and `ADJUNCT_CPU` took it away.
+    #[inline]
     pub const fn masked(self, feature: Feature) -> bool {
         self.masked & (1 << feature as u32) != 0
     }
@@ -46,11 +47,13 @@ pub fn mask_all_but_batches() {
 }
 
 /// Whether only the accelerator's batches count as hardware here ([`mask_all_but_batches`]).
+#[inline]
 pub fn batches_only() -> bool {
     BATCHES_ONLY.load(Ordering::Relaxed)
 }
 
 /// Whether kernels in eight lanes run here: they take AVX-512 and its IFMA extension.
+#[inline]
 pub fn lanes() -> bool {
     features().has(Feature::Avx512) && features().has(Feature::Ifma)
 }
@@ -68,6 +71,7 @@ pub enum RsaLanes {
 
 impl RsaLanes {
     /// The lanes of a batch.
+    #[inline]
     pub const fn width(self) -> usize {
         match self {
             RsaLanes::Ifma => LANES,
@@ -76,6 +80,7 @@ impl RsaLanes {
     }
 
     /// Whether these are dedicated instructions, which make a batch hardware.
+    #[inline]
     pub const fn are_dedicated(self) -> bool {
         matches!(self, RsaLanes::Ifma | RsaLanes::AvxIfma)
     }

@@ -3,7 +3,7 @@
 
 #![allow(unsafe_code)]
 
-use super::awslc::rsa::{Key, Part};
+use super::rsa::{Key, Part};
 use adjunct_base::error::Error;
 use adjunct_base::memory::{Kept, WriteOnce, boxed};
 use adjunct_base::stack;

@@ -5,8 +5,8 @@
 //! the curve's strength, whatever hashed the message: SHA-256, SHA-384 and SHA-512. Lanes make those of the latter two themselves
 //! (`nist/nonce.rs` of the kernels).
 
-use crate::awslc::digest::{self, Digest, MAX_SIZE, Method};
 use crate::curve::{Curve, MAX_FIELD, minus, shift_right};
+use crate::digest::{self, Digest, MAX_SIZE, Method};
 use crate::secret::Secret;
 
 /// Length of the randomness that belongs to a nonce, in bytes.

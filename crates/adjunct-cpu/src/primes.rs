@@ -9,7 +9,7 @@
 
 #![allow(unsafe_code)]
 
-use super::awslc::random;
+use super::random;
 use super::{RsaLanes, features, rsa_lanes};
 use adjunct_base::catalogue::Feature;
 use adjunct_base::error::Error;
@@ -239,7 +239,7 @@ fn factors(mut e: u32) -> Result<Vec<u32>, Error> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::awslc::rsa::Key;
+    use super::super::rsa::Key;
     use super::*;
 
     #[test]

@@ -9,7 +9,7 @@ use super::{Asked, Kind, ask};
 use adjunct_base::catalogue::LANES;
 use adjunct_base::catalogue::Outcome;
 use adjunct_base::catalogue::Queue;
-use adjunct_cpu::awslc::ecx::{self, KEY, SIGNATURE};
+use adjunct_cpu::ecx::{self, KEY, SIGNATURE};
 #[cfg(target_arch = "x86_64")]
 use adjunct_kernels::curve25519 as kernel;
 use adjunct_kernels::opaque_debug;
@@ -266,7 +266,7 @@ mod tests {
 
     fn bytes<const N: usize>() -> [u8; N] {
         let mut bytes = [0; N];
-        adjunct_cpu::awslc::random(&mut bytes);
+        adjunct_cpu::random(&mut bytes);
         bytes
     }
 

@@ -5,8 +5,8 @@ use adjunct_base::catalogue::Outcome;
 use adjunct_base::catalogue::Queue;
 use adjunct_base::error::Error;
 use adjunct_base::slab::Number;
-use adjunct_cpu::awslc::ec::Key;
 use adjunct_cpu::curve::{Curve, MAX_FIELD, MAX_POINT};
+use adjunct_cpu::ec::Key;
 #[cfg(target_arch = "x86_64")]
 use adjunct_kernels::nist;
 use std::marker::PhantomData;
@@ -191,8 +191,8 @@ impl<C: Lanes> Kind for Keygen<C> {
 mod kernel {
     use super::*;
     use adjunct_base::catalogue::LANES;
-    use adjunct_cpu::awslc::random;
     use adjunct_cpu::nonce::{ADDED, Nonces, reduced, truncate};
+    use adjunct_cpu::random;
     use adjunct_cpu::secret::Secret;
 
     /// A number of each job, wiped when they go.

@@ -9,7 +9,7 @@ use adjunct_base::catalogue::{LANES, Queue};
 use adjunct_base::error::Error;
 use adjunct_base::registry::{self, Adapter};
 use adjunct_base::slab::{Entry, Number, Slab};
-use adjunct_cpu::awslc::rsa::{Key, Part};
+use adjunct_cpu::rsa::{Key, Part};
 use adjunct_cpu::{self as cpu, RsaLanes};
 use adjunct_kernels::opaque_debug;
 use zeroize::Zeroizing;
@@ -391,7 +391,7 @@ mod lanes {
 #[cfg(all(test, target_arch = "x86_64"))]
 mod tests {
     use super::*;
-    use adjunct_cpu::awslc::rsa::{Crt, Numbers};
+    use adjunct_cpu::rsa::{Crt, Numbers};
 
     const E: [u8; 3] = [1, 0, 1];
 
@@ -422,7 +422,7 @@ mod tests {
     /// Random, and below any modulus of this size.
     fn input(key: &Ready) -> Vec<u8> {
         let mut input = vec![0; key.key.size()];
-        adjunct_cpu::awslc::random(&mut input);
+        adjunct_cpu::random(&mut input);
         input[0] &= 0x7F;
         input
     }

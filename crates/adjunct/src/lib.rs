@@ -43,7 +43,7 @@ pub fn init() {
     ONCE.call_once(|| {
         sandbox::prime();
         cpu::features();
-        adjunct_cpu::awslc::prime();
+        adjunct_cpu::prime();
         counters::open();
         adjunct_lanes::prime();
         adjunct_card_protocol::prime();

@@ -7,7 +7,7 @@ use adjunct::catalogue::Function;
 use adjunct::catalogue::Path;
 use adjunct::cpu;
 use adjunct::ops::choice::path;
-use adjunct_cpu::awslc::digest::{self, Digest};
+use adjunct_cpu::digest::{self, Digest};
 
 /// The digest in parts of `part` bytes.
 fn in_parts(method: &'static digest::Method, message: &[u8], part: usize) -> Vec<u8> {
@@ -62,8 +62,8 @@ fn random_bytes_have_those_of_the_machine_in_them() {
     let mut seen = std::collections::HashSet::new();
     for length in [16, 33, 1000, 20_000] {
         let (mut a, mut b) = (vec![0; length], vec![0; length]);
-        adjunct_cpu::awslc::random(&mut a);
-        assert!(adjunct_cpu::awslc::random_with(&mut b, b"additional", true));
+        adjunct_cpu::random(&mut a);
+        assert!(adjunct_cpu::random_with(&mut b, b"additional", true));
         assert!(seen.insert(a) && seen.insert(b));
     }
 }

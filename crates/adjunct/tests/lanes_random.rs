@@ -8,11 +8,11 @@
 #![allow(clippy::undocumented_unsafe_blocks)]
 
 use adjunct::catalogue::Outcome;
-use adjunct_cpu::awslc::ec::Key;
-use adjunct_cpu::awslc::rsa::{self, Part};
-use adjunct_cpu::awslc::{ecx, random};
 use adjunct_cpu::curve::{Curve, Form, MAX_FIELD, MAX_POINT};
+use adjunct_cpu::ec::Key;
 use adjunct_cpu::nonce::{ADDED, Nonces};
+use adjunct_cpu::rsa::{self, Part};
+use adjunct_cpu::{ecx, random};
 use adjunct_kernels::curve25519::{self, X25519Job};
 use adjunct_kernels::nist::{self, DeriveJob, NonceJob, Nonced};
 use adjunct_kernels::rsa::{PrivateJob, PrivateKey, PublicJob, PublicKey, avx_ifma, fma};

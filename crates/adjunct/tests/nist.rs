@@ -4,8 +4,8 @@
 // Every call is under `lanes()`, which asks for the instructions.
 #![allow(clippy::undocumented_unsafe_blocks)]
 
-use adjunct_cpu::awslc::ec::Key;
 use adjunct_cpu::curve::{Curve, Form, MAX_FIELD, MAX_POINT};
+use adjunct_cpu::ec::Key;
 use adjunct_cpu::nonce::{Nonces, truncate};
 use adjunct_kernels::nist::{self, DeriveJob, P256, P384, P521, PublicJob, SignJob};
 use adjunct_lanes::nist as together;
@@ -465,17 +465,13 @@ fn hex(text: &str) -> Vec<u8> {
 }
 
 /// RFC 6979, A.2.5 and A.2.6, with the curves' own hashes.
-fn deterministic<C: Pair>(
-    method: &'static adjunct_cpu::awslc::digest::Method,
-    private: &str,
-    vectors: [(&str, &str); 2],
-) {
+fn deterministic<C: Pair>(method: &'static adjunct_cpu::digest::Method, private: &str, vectors: [(&str, &str); 2]) {
     if !lanes() {
         return;
     }
     let nonces = Nonces::new(C::CURVE, &hex(private)).unwrap();
     for (message, signature) in vectors {
-        let (mut hash, mut digest) = (adjunct_cpu::awslc::digest::Digest::new(method), [0; 64]);
+        let (mut hash, mut digest) = (adjunct_cpu::digest::Digest::new(method), [0; 64]);
         hash.update(message.as_bytes());
         hash.finish(&mut digest);
         let (digest, mut nonce) = (truncate(C::CURVE, &digest[..method.size]), [0; MAX_FIELD]);
@@ -487,7 +483,7 @@ fn deterministic<C: Pair>(
 
 #[test]
 fn rfc_6979s_signatures() {
-    use adjunct_cpu::awslc::digest::{SHA256, SHA384};
+    use adjunct_cpu::digest::{SHA256, SHA384};
     deterministic::<P256>(
         &SHA256,
         "c9afa9d845ba75166b5c215767b1d6934e50c3db36e89b127b8a622b120f6721",

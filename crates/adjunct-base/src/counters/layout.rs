@@ -47,6 +47,7 @@ const _: () = assert!(WORDS < 1 << 16);
 
 impl Place {
     /// That of a row, and of the reason where the path is software.
+    #[inline]
     pub const fn new(row: Row, function: Function, path: Path) -> Place {
         let line = row.index() * CELLS;
         let (side, reason) = match path {

@@ -12,14 +12,14 @@ use zeroize::Zeroizing;
 
 /// Forgets what AWS-LC noted about a failure; its callers here have errors of their own.
 #[cold]
-pub(super) fn clear_errors() {
+pub(crate) fn clear_errors() {
     // SAFETY: the queue is this thread's.
     unsafe { sys::ERR_clear_error() }
 }
 
 /// The error of a call that can only fail for want of memory.
 #[cold]
-pub(super) fn no_memory() -> Error {
+pub(crate) fn no_memory() -> Error {
     clear_errors();
     Error::Memory
 }
@@ -34,13 +34,13 @@ fn check(done: c_int, what: &'static str) -> Result<(), Error> {
 }
 
 /// Big-endian bytes without the zeros in front: for what has a public length.
-pub(super) fn trim(number: &[u8]) -> &[u8] {
+pub(crate) fn trim(number: &[u8]) -> &[u8] {
     &number[number.iter().take_while(|&&b| b == 0).count()..]
 }
 
 /// A number, wiped and freed on every way out.
 #[derive(Debug)]
-pub(super) struct Bn(*mut sys::BIGNUM);
+pub(crate) struct Bn(*mut sys::BIGNUM);
 
 // SAFETY: nothing of a number belongs to a thread, and what is shared is only read.
 unsafe impl Send for Bn {}
@@ -55,15 +55,15 @@ impl Drop for Bn {
 }
 
 impl Bn {
-    /// Makes a number of big-endian bytes; as wide as these are, zeros in front included.
-    pub(super) fn new(bytes: &[u8]) -> Result<Bn, Error> {
+    /// From big-endian bytes; as wide as these are, zeros in front included.
+    pub(crate) fn new(bytes: &[u8]) -> Result<Bn, Error> {
         // SAFETY: the pointer and length describe the slice.
         let raw = unsafe { sys::BN_bin2bn(bytes.as_ptr(), bytes.len(), null_mut()) };
         if raw.is_null() { Err(no_memory()) } else { Ok(Bn(raw)) }
     }
 
     /// A random odd number of exactly so many bits, the two highest set.
-    pub(super) fn odd(bits: usize) -> Result<Bn, Error> {
+    pub(crate) fn odd(bits: usize) -> Result<Bn, Error> {
         let number = Bn::new(&[])?;
         // SAFETY: a live number.
         let done = unsafe { sys::BN_rand(number.0, bits as c_int, sys::BN_RAND_TOP_TWO, sys::BN_RAND_BOTTOM_ODD) };
@@ -71,44 +71,44 @@ impl Bn {
     }
 
     /// Whether a small prime divides this odd number, and is not the number itself. Such a number is no secret.
-    pub(super) fn is_obviously_composite(&self) -> bool {
+    pub(crate) fn is_obviously_composite(&self) -> bool {
         // SAFETY: a live number.
         unsafe { private::bn_odd_number_is_obviously_composite(self.0) == 1 }
     }
 
     /// AWS-LC's.
-    pub(super) fn raw(&self) -> *const sys::BIGNUM {
+    pub(crate) fn raw(&self) -> *const sys::BIGNUM {
         self.0
     }
 
-    pub(super) fn bits(&self) -> usize {
+    pub(crate) fn bits(&self) -> usize {
         // SAFETY: a live number.
         unsafe { sys::BN_num_bits(self.0) as usize }
     }
 
-    pub(super) fn is_odd(&self) -> bool {
+    pub(crate) fn is_odd(&self) -> bool {
         // SAFETY: a live number.
         unsafe { sys::BN_is_odd(self.0) == 1 }
     }
 
-    pub(super) fn is_one(&self) -> bool {
+    pub(crate) fn is_one(&self) -> bool {
         // SAFETY: a live number.
         unsafe { sys::BN_is_one(self.0) == 1 }
     }
 
     /// Whether `self < other`; BN_cmp takes the same time for any values of the same sizes.
-    pub(super) fn less_than(&self, other: &Bn) -> bool {
+    pub(crate) fn less_than(&self, other: &Bn) -> bool {
         // SAFETY: live numbers.
         unsafe { sys::BN_cmp(self.0, other.0) < 0 }
     }
 
-    pub(super) fn equals(&self, other: &Bn) -> bool {
+    pub(crate) fn equals(&self, other: &Bn) -> bool {
         // SAFETY: live numbers.
         unsafe { sys::BN_equal_consttime(self.0, other.0) == 1 }
     }
 
-    /// Subtracts one from an odd number.
-    pub(super) fn minus_one(&self) -> Result<Bn, Error> {
+    /// One less than an odd number.
+    pub(crate) fn minus_one(&self) -> Result<Bn, Error> {
         // SAFETY: a live number; null is caught below.
         let less = Bn(unsafe { sys::BN_dup(self.0) });
         if less.0.is_null() {
@@ -119,25 +119,25 @@ impl Bn {
     }
 
     /// Big-endian, with zeros in front up to `out`'s length.
-    pub(super) fn write(&self, out: &mut [u8]) -> Result<(), Error> {
+    pub(crate) fn write(&self, out: &mut [u8]) -> Result<(), Error> {
         // SAFETY: the pointer and length describe the slice.
         check(unsafe { sys::BN_bn2bin_padded(out.as_mut_ptr(), out.len(), self.0) }, "BN_bn2bin_padded")
     }
 
     /// Big-endian, `length` bytes.
-    pub(super) fn bytes(&self, length: usize) -> Result<Zeroizing<Vec<u8>>, Error> {
+    pub(crate) fn bytes(&self, length: usize) -> Result<Zeroizing<Vec<u8>>, Error> {
         let mut bytes = zeros(length)?;
         self.write(&mut bytes).map(|()| bytes)
     }
 
     /// Gives the number away.
-    pub(super) fn give(self) -> *mut sys::BIGNUM {
+    pub(crate) fn give(self) -> *mut sys::BIGNUM {
         std::mem::ManuallyDrop::new(self).0
     }
 }
 
 /// Working memory of AWS-LC's arithmetic.
-pub(super) struct Ctx(*mut sys::BN_CTX);
+pub(crate) struct Ctx(*mut sys::BN_CTX);
 
 impl Drop for Ctx {
     fn drop(&mut self) {
@@ -147,26 +147,26 @@ impl Drop for Ctx {
 }
 
 impl Ctx {
-    pub(super) fn new() -> Result<Ctx, Error> {
+    pub(crate) fn new() -> Result<Ctx, Error> {
         // SAFETY: allocates or returns null.
         let raw = unsafe { sys::BN_CTX_new() };
         if raw.is_null() { Err(no_memory()) } else { Ok(Ctx(raw)) }
     }
 
-    pub(super) fn product(&self, a: &Bn, b: &Bn) -> Result<Bn, Error> {
+    pub(crate) fn product(&self, a: &Bn, b: &Bn) -> Result<Bn, Error> {
         let product = Bn::new(&[])?;
         // SAFETY: live numbers, and a context of this thread's.
         check(unsafe { private::bn_mul_consttime(product.0, a.0, b.0, self.0) }, "multiplication").map(|()| product)
     }
 
-    pub(super) fn sum(&self, a: &Bn, b: &Bn) -> Result<Bn, Error> {
+    pub(crate) fn sum(&self, a: &Bn, b: &Bn) -> Result<Bn, Error> {
         let sum = Bn::new(&[])?;
         // SAFETY: live numbers.
         check(unsafe { private::bn_uadd_consttime(sum.0, a.0, b.0) }, "addition").map(|()| sum)
     }
 
     /// `a mod m`. The length of `m` in bits is public.
-    pub(super) fn remainder(&self, a: &Bn, m: &Bn) -> Result<Bn, Error> {
+    pub(crate) fn remainder(&self, a: &Bn, m: &Bn) -> Result<Bn, Error> {
         let rest = Bn::new(&[])?;
         // SAFETY: live numbers, and a context of this thread's; no quotient is asked for.
         let done = unsafe { private::bn_div_consttime(null_mut(), rest.0, a.0, m.0, m.bits() as c_uint, self.0) };
@@ -174,7 +174,7 @@ impl Ctx {
     }
 
     /// `a / m`, rounded down. The length of `m` in bits is public.
-    pub(super) fn quotient(&self, a: &Bn, m: &Bn) -> Result<Bn, Error> {
+    pub(crate) fn quotient(&self, a: &Bn, m: &Bn) -> Result<Bn, Error> {
         let (quotient, rest) = (Bn::new(&[])?, Bn::new(&[])?);
         // SAFETY: live numbers, and a context of this thread's.
         let done = unsafe { private::bn_div_consttime(quotient.0, rest.0, a.0, m.0, m.bits() as c_uint, self.0) };
@@ -182,14 +182,14 @@ impl Ctx {
     }
 
     /// `a - b mod m`, both below `m`.
-    pub(super) fn difference(&self, a: &Bn, b: &Bn, m: &Bn) -> Result<Bn, Error> {
+    pub(crate) fn difference(&self, a: &Bn, b: &Bn, m: &Bn) -> Result<Bn, Error> {
         let rest = Bn::new(&[])?;
         // SAFETY: live numbers, and a context of this thread's.
         check(unsafe { private::bn_mod_sub_consttime(rest.0, a.0, b.0, m.0, self.0) }, "subtraction").map(|()| rest)
     }
 
     /// `1/a mod m`, `a` below `m`; `None` where there is none.
-    pub(super) fn inverse(&self, a: &Bn, m: &Bn) -> Result<Option<Bn>, Error> {
+    pub(crate) fn inverse(&self, a: &Bn, m: &Bn) -> Result<Option<Bn>, Error> {
         let (inverse, mut none) = (Bn::new(&[])?, 0);
         // SAFETY: live numbers, and a context of this thread's.
         let done = unsafe { private::bn_mod_inverse_consttime(inverse.0, &mut none, a.0, m.0, self.0) };
@@ -200,7 +200,7 @@ impl Ctx {
         check(done, "inversion").map(|()| Some(inverse))
     }
 
-    pub(super) fn coprime(&self, a: &Bn, b: &Bn) -> Result<bool, Error> {
+    pub(crate) fn coprime(&self, a: &Bn, b: &Bn) -> Result<bool, Error> {
         let mut coprime = 0;
         // SAFETY: live numbers, and a context of this thread's.
         check(unsafe { private::bn_is_relatively_prime(&mut coprime, a.0, b.0, self.0) }, "greatest common divisor")?;
@@ -209,7 +209,7 @@ impl Ctx {
 
     /// Whether a number is prime, by as many rounds as FIPS 186-4 asks for. A prime is secret; a number that is none must have been
     /// drawn by itself, for it is not.
-    pub(super) fn is_prime(&self, number: &Bn) -> Result<bool, Error> {
+    pub(crate) fn is_prime(&self, number: &Bn) -> Result<bool, Error> {
         let mut prime = 0;
         let rounds = sys::BN_prime_checks_for_generation;
         // SAFETY: a live number, and a context of this thread's; nobody is told of the steps.
@@ -218,7 +218,7 @@ impl Ctx {
     }
 
     /// The least common multiple.
-    pub(super) fn multiple(&self, a: &Bn, b: &Bn) -> Result<Bn, Error> {
+    pub(crate) fn multiple(&self, a: &Bn, b: &Bn) -> Result<Bn, Error> {
         let multiple = Bn::new(&[])?;
         // SAFETY: live numbers, and a context of this thread's.
         check(unsafe { private::bn_lcm_consttime(multiple.0, a.0, b.0, self.0) }, "least common multiple")
@@ -228,9 +228,9 @@ impl Ctx {
 
 /// An odd modulus and what Montgomery's multiplication needs of it.
 #[derive(Debug)]
-pub(super) struct Modulus {
+pub(crate) struct Modulus {
     /// The number.
-    pub(super) m: Bn,
+    pub(crate) m: Bn,
     montgomery: *mut sys::BN_MONT_CTX,
 }
 
@@ -248,14 +248,14 @@ impl Drop for Modulus {
 
 impl Modulus {
     /// A modulus that is secret, of public length.
-    pub(super) fn secret(m: Bn, ctx: &Ctx) -> Result<Modulus, Error> {
+    pub(crate) fn secret(m: Bn, ctx: &Ctx) -> Result<Modulus, Error> {
         // SAFETY: a live number, and a context of this thread's.
         let montgomery = unsafe { sys::BN_MONT_CTX_new_consttime(m.0, ctx.0) };
         Modulus::of(m, montgomery)
     }
 
     /// A public modulus.
-    pub(super) fn public(m: Bn, ctx: &Ctx) -> Result<Modulus, Error> {
+    pub(crate) fn public(m: Bn, ctx: &Ctx) -> Result<Modulus, Error> {
         // SAFETY: a live number, and a context of this thread's.
         let montgomery = unsafe { sys::BN_MONT_CTX_new_for_modulus(m.0, ctx.0) };
         Modulus::of(m, montgomery)
@@ -270,7 +270,7 @@ impl Modulus {
     }
 
     /// `base^exponent`, all secret; `base` below the modulus.
-    pub(super) fn power(&self, base: &Bn, exponent: &Bn, ctx: &Ctx) -> Result<Bn, Error> {
+    pub(crate) fn power(&self, base: &Bn, exponent: &Bn, ctx: &Ctx) -> Result<Bn, Error> {
         let power = Bn::new(&[])?;
         // SAFETY: live numbers, the modulus's constants, and a context of this thread's.
         let done =
@@ -279,7 +279,7 @@ impl Modulus {
     }
 
     /// `base^exponent`, with an exponent that is public; `base` below the modulus.
-    pub(super) fn public_power(&self, base: &Bn, exponent: &Bn, ctx: &Ctx) -> Result<Bn, Error> {
+    pub(crate) fn public_power(&self, base: &Bn, exponent: &Bn, ctx: &Ctx) -> Result<Bn, Error> {
         let power = Bn::new(&[])?;
         // SAFETY: live numbers, the modulus's constants, and a context of this thread's.
         let done = unsafe { sys::BN_mod_exp_mont(power.0, base.0, exponent.0, self.m.0, ctx.0, self.montgomery) };
@@ -287,7 +287,7 @@ impl Modulus {
     }
 
     /// A random number above 0 and below the modulus.
-    pub(super) fn random(&self) -> Result<Bn, Error> {
+    pub(crate) fn random(&self) -> Result<Bn, Error> {
         let number = Bn::new(&[])?;
         // SAFETY: live numbers.
         let done = unsafe { sys::BN_rand_range_ex(number.0, 1, self.m.0) };
@@ -295,7 +295,7 @@ impl Modulus {
     }
 
     /// `a * b / R` modulo the modulus, both below it and secret; R is the constant of Montgomery's method.
-    pub(super) fn times(&self, a: &Bn, b: &Bn, ctx: &Ctx) -> Result<Bn, Error> {
+    pub(crate) fn times(&self, a: &Bn, b: &Bn, ctx: &Ctx) -> Result<Bn, Error> {
         let product = Bn::new(&[])?;
         // SAFETY: live numbers, the modulus's constants, and a context of this thread's.
         let done = unsafe { sys::BN_mod_mul_montgomery(product.0, a.0, b.0, self.montgomery, ctx.0) };
@@ -303,7 +303,7 @@ impl Modulus {
     }
 
     /// `a * R` modulo the modulus.
-    pub(super) fn encode(&self, a: &Bn, ctx: &Ctx) -> Result<Bn, Error> {
+    pub(crate) fn encode(&self, a: &Bn, ctx: &Ctx) -> Result<Bn, Error> {
         let encoded = Bn::new(&[])?;
         // SAFETY: live numbers, the modulus's constants, and a context of this thread's.
         let done = unsafe { sys::BN_to_montgomery(encoded.0, a.0, self.montgomery, ctx.0) };

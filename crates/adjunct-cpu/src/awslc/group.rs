@@ -11,7 +11,7 @@ use std::sync::OnceLock;
 
 impl Group {
     /// The base point's x and y, one after the other.
-    pub(super) fn base(self) -> Option<Vec<u8>> {
+    pub(crate) fn base(self) -> Option<Vec<u8>> {
         let (group, mut out) = (self.raw().ok()?, vec![0; 1 + 2 * self.field_len()]);
         let form = lc::point_conversion_form_t::POINT_CONVERSION_UNCOMPRESSED;
         // SAFETY: pointer and length describe the vector; the generator belongs to the group.

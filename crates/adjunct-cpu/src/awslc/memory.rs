@@ -203,9 +203,10 @@ mod replaced {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::awslc::ec::Key;
-    use crate::awslc::{ecx, random};
     use crate::curve::Group;
+    use crate::ec::Key;
+    use crate::ecx;
+    use crate::random;
     use aws_lc_sys::{OPENSSL_free, OPENSSL_malloc, OPENSSL_realloc};
     use std::cell::Cell;
     use std::sync::{Mutex, PoisonError};

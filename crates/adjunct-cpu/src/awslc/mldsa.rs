@@ -3,7 +3,7 @@
 //! They take up to 120 KB of stack, and run on one of their own.
 
 use super::private;
-use super::random;
+use crate::random;
 use adjunct_base::stack::on_own;
 use std::ffi::c_int;
 use zeroize::Zeroizing;

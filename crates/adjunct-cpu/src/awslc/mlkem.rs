@@ -4,7 +4,7 @@
 //! one, its functions fail.
 
 use super::private;
-use super::random;
+use crate::random;
 use adjunct_base::stack;
 use std::ffi::c_int;
 use zeroize::Zeroizing;

@@ -28,7 +28,7 @@ macro_rules! functions {
 }
 
 /// `DES_key_schedule` of des.h: 16 round keys of two words.
-pub(super) type DesKeySchedule = [u32; 32];
+pub(crate) type DesKeySchedule = [u32; 32];
 
 // crypto/fipsmodule/des/internal.h and des.h. DES_set_key_unchecked takes a key of any parity.
 functions! {
@@ -119,23 +119,23 @@ functions! {
 
 /// `KECCAK1600_CTX` of crypto/fipsmodule/sha/internal.h.
 #[repr(C)]
-pub(super) struct Keccak {
-    pub(super) state: [u64; 25],
-    pub(super) block_size: usize,
-    pub(super) md_size: usize,
-    pub(super) buf_load: usize,
-    pub(super) buf: [u8; 168],
-    pub(super) pad: u8,
-    pub(super) phase: u8,
+pub(crate) struct Keccak {
+    pub(crate) state: [u64; 25],
+    pub(crate) block_size: usize,
+    pub(crate) md_size: usize,
+    pub(crate) buf_load: usize,
+    pub(crate) buf: [u8; 168],
+    pub(crate) pad: u8,
+    pub(crate) phase: u8,
 }
 
 /// `MD5_CTX` of md5.h.
 #[repr(C)]
-pub(super) struct Md5 {
-    pub(super) state: [u32; 4],
-    pub(super) bits: [u32; 2],
-    pub(super) buf: [u8; 64],
-    pub(super) num: u32,
+pub(crate) struct Md5 {
+    pub(crate) state: [u32; 4],
+    pub(crate) bits: [u32; 2],
+    pub(crate) buf: [u8; 64],
+    pub(crate) num: u32,
 }
 
 // md5.h, whose context aws-lc-sys does not bind for every target, and crypto/fipsmodule/sha/internal.h.

@@ -2,18 +2,18 @@
 
 use super::assist;
 use super::host::model;
-use crate::awslc::cipher::AesKey;
-use crate::awslc::cipher_ccm::Ccm;
-use crate::awslc::cipher_des::Des;
-use crate::awslc::cipher_gcm::Gcm;
-use crate::awslc::cipher_stream as stream;
-use crate::awslc::cipher_xts::Xts;
-use crate::awslc::cmac::{BlockCipher, Cmac};
-use crate::awslc::digest::{self, Digest};
-use crate::awslc::ec::Key;
-use crate::awslc::ecx;
 use crate::choice as route;
+use crate::cipher::aes::AesKey;
+use crate::cipher::ccm::Ccm;
+use crate::cipher::des::Des;
+use crate::cipher::gcm::Gcm;
+use crate::cipher::stream;
+use crate::cipher::xts::Xts;
+use crate::cmac::{BlockCipher, Cmac};
 use crate::curve::{Curve, MAX_FIELD, MAX_POINT};
+use crate::digest::{self, Digest};
+use crate::ec::Key;
+use crate::ecx;
 use adjunct_base::catalogue::Function;
 use adjunct_base::catalogue::Outcome;
 use adjunct_base::catalogue::{Path, Reason};

@@ -4,14 +4,14 @@ use super::interface::Ica;
 use super::openssl::OpenSsl;
 use super::{Row, Run};
 use adjunct::InOut;
-use adjunct_cpu::awslc::cipher::AesKey;
-use adjunct_cpu::awslc::cipher_ccm::Ccm;
-use adjunct_cpu::awslc::cipher_des::Des;
-use adjunct_cpu::awslc::cipher_gcm::Gcm;
-use adjunct_cpu::awslc::cipher_gcm_part::{self, State};
-use adjunct_cpu::awslc::cipher_xts::Xts;
-use adjunct_cpu::awslc::cmac::{BlockCipher, Cmac};
-use adjunct_cpu::awslc::digest::{self, Digest, Method};
+use adjunct_cpu::cipher::aes::AesKey;
+use adjunct_cpu::cipher::ccm::Ccm;
+use adjunct_cpu::cipher::des::Des;
+use adjunct_cpu::cipher::gcm::Gcm;
+use adjunct_cpu::cipher::gcm_part::{self, State};
+use adjunct_cpu::cipher::xts::Xts;
+use adjunct_cpu::cmac::{BlockCipher, Cmac};
+use adjunct_cpu::digest::{self, Digest, Method};
 use std::ffi::{c_uint, c_ulong, c_void};
 use std::ptr::null;
 
@@ -388,7 +388,7 @@ fn authenticated(ica: &'static Ica, openssl: &'static OpenSsl, bits: usize) -> V
                 }),
                 run(move |input, output| {
                     let mut state = State { counter: IV, hash: [0; 16], subkey };
-                    cipher_gcm_part::part(key, &mut state, true, &[], io(input, output)).expect("a message");
+                    gcm_part::part(key, &mut state, true, &[], io(input, output)).expect("a message");
                     output[input.len()..][..16].copy_from_slice(&state.hash);
                 }),
                 run(move |input, output| {

@@ -7,7 +7,7 @@ use crate::slab::Entry;
 use adjunct_base::registry::{self, Adapter};
 use adjunct_card_protocol::wire::{E, Kind};
 use adjunct_cpu as cpu;
-use adjunct_cpu::awslc::rsa::{Crt, Key as CpuKey, Numbers};
+use adjunct_cpu::rsa::{Crt, Key as CpuKey, Numbers};
 use adjunct_lanes as lanes;
 use adjunct_lanes::rsa::{Prepared, Private};
 use zeroize::Zeroizing;

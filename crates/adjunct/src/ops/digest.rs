@@ -6,8 +6,8 @@ use super::tally::Message;
 use crate::catalogue::{Direction, Path};
 use crate::error::Error;
 use adjunct_base::in_place;
-use adjunct_cpu::awslc::digest::{self as cpu, Digest as State};
-pub use adjunct_cpu::awslc::digest::{
+use adjunct_cpu::digest::{self as cpu, Digest as State};
+pub use adjunct_cpu::digest::{
     MAX_BLOCK, MAX_CHAIN, MAX_SIZE, MD5, METHODS, Method, SHA1, SHA3_224, SHA3_256, SHA3_384, SHA3_512, SHA224, SHA256,
     SHA384, SHA512, SHA512_224, SHA512_256, SHAKE128, SHAKE256, WORDS, names,
 };

@@ -4,7 +4,7 @@
 use super::digest::{MAX_SIZE, MD5, Method, SHA1};
 use super::tally::{Message, Tally};
 use crate::error::Error;
-use adjunct_cpu::awslc::mac as cpu;
+use adjunct_cpu::mac as cpu;
 use adjunct_kernels::opaque_debug;
 use zeroize::Zeroizing;
 

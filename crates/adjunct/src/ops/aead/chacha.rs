@@ -6,8 +6,8 @@ use crate::ops::Tally;
 pub use crate::ops::cipher::chacha::KEY;
 use crate::ops::cipher::{chacha, direction};
 use crate::ops::held::Held;
-use adjunct_cpu::awslc::cipher_chacha;
-pub use adjunct_cpu::awslc::cipher_chacha::TAG;
+use adjunct_cpu::cipher::chacha as cpu;
+pub use adjunct_cpu::cipher::chacha::TAG;
 use adjunct_kernels::InOut;
 
 /// The length of a nonce in bytes.
@@ -16,7 +16,7 @@ pub const NONCE: usize = super::DEFAULT_IV;
 /// A key and the message at hand; wiped when dropped.
 #[derive(Debug, Clone, Default)]
 pub struct ChaCha20Poly1305 {
-    key: Held<cipher_chacha::ChaCha20Poly1305>,
+    key: Held<cpu::ChaCha20Poly1305>,
     /// `None` before a key is set.
     tally: Option<Tally>,
 }

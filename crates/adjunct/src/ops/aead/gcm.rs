@@ -6,9 +6,9 @@ use crate::catalogue::Function;
 use crate::error::Error;
 use crate::ops::Tally;
 use crate::ops::cipher::direction;
-use adjunct_cpu::awslc::cipher_gcm::Gcm;
-pub use adjunct_cpu::awslc::cipher_gcm::TAG;
-use adjunct_cpu::awslc::random;
+use adjunct_cpu::cipher::gcm::Gcm;
+pub use adjunct_cpu::cipher::gcm::TAG;
+use adjunct_cpu::random;
 use adjunct_kernels::{InOut, opaque_debug, wipe};
 
 /// The longest IV in bytes.

@@ -5,7 +5,7 @@ use super::{Chain, Mode, Shared};
 use crate::catalogue::Function;
 use crate::error::Error;
 use crate::ops::held::Held;
-use adjunct_cpu::awslc::cipher::AesKey;
+use adjunct_cpu::cipher::aes::AesKey;
 use adjunct_kernels::InOut;
 
 macro_rules! modes {

@@ -5,8 +5,8 @@ use super::{Chain, Counted, Mode};
 use crate::catalogue::Function;
 use crate::error::Error;
 use crate::ops::held::Held;
-use adjunct_cpu::awslc::cipher_chacha::ChaCha20;
-pub use adjunct_cpu::awslc::cipher_chacha::{Begun, COUNTER, KEY};
+use adjunct_cpu::cipher::chacha::ChaCha20;
+pub use adjunct_cpu::cipher::chacha::{Begun, COUNTER, KEY};
 use adjunct_kernels::InOut;
 
 /// A key as 32 bytes.

@@ -5,9 +5,9 @@ use super::{Chain, Mode, Shared};
 use crate::catalogue::Function;
 use crate::error::Error;
 use crate::ops::held::Held;
-use adjunct_cpu::awslc::cipher_des::{self, Des};
-pub use adjunct_cpu::awslc::cipher_des::{BLOCK, KEY};
-use adjunct_cpu::awslc::random;
+use adjunct_cpu::cipher::des::{self, Des};
+pub use adjunct_cpu::cipher::des::{BLOCK, KEY};
+use adjunct_cpu::random;
 use adjunct_kernels::InOut;
 
 /// CBC with three keys. The IV is the first 8 bytes of [`Chain::iv`].
@@ -48,5 +48,5 @@ impl Mode for Cbc {
 /// Makes a random key, whose bytes have odd parity (FIPS 46-3).
 pub fn random_key(key: &mut [u8]) {
     random(key);
-    cipher_des::set_odd_parity(key);
+    des::set_odd_parity(key);
 }

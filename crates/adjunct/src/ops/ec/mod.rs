@@ -8,7 +8,7 @@ pub use key::Key;
 
 use super::Tally;
 use crate::catalogue::Function;
-use adjunct_cpu::awslc::ec as cpu;
+use adjunct_cpu::ec as cpu;
 
 /// Builds what is built only once, so that no later call does: one of another thread could then stand still in a fork's child. The
 /// curves that [`Curve`] has need none of it.

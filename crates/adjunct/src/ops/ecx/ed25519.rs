@@ -5,7 +5,7 @@ use crate::catalogue::Outcome;
 use crate::catalogue::{Direction, Function};
 use crate::error::Error;
 use crate::ops::Tally;
-use adjunct_cpu::awslc::ecx as cpu;
+use adjunct_cpu::ecx as cpu;
 use adjunct_lanes::curve as lanes;
 
 /// The length of every key, in bytes.

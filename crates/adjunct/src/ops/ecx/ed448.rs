@@ -4,8 +4,8 @@
 use super::{Private, first};
 use crate::catalogue::{Direction, Function};
 use crate::ops::Delegated;
-use adjunct_cpu::awslc::random;
 use adjunct_cpu::curve448 as cpu;
+use adjunct_cpu::random;
 use zeroize::Zeroizing;
 
 /// The length of every key, in bytes.

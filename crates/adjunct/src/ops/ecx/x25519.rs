@@ -2,7 +2,7 @@
 
 use super::{Private, count};
 use crate::catalogue::Function;
-use adjunct_cpu::awslc::ecx as cpu;
+use adjunct_cpu::ecx as cpu;
 use adjunct_lanes::curve as lanes;
 use zeroize::Zeroizing;
 

@@ -2,8 +2,8 @@
 
 use super::{Private, first};
 use crate::catalogue::Function;
-use adjunct_cpu::awslc::random;
 use adjunct_cpu::curve448 as cpu;
+use adjunct_cpu::random;
 use zeroize::Zeroizing;
 
 /// The length of every key and of a shared secret, in bytes.

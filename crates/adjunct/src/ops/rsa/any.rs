@@ -4,7 +4,7 @@ use super::Generated;
 use crate::catalogue::{Direction, Function};
 use crate::error::Error;
 use crate::ops::Tally;
-use adjunct_cpu::awslc::{random, rsa_any};
+use adjunct_cpu::{random, rsa_any};
 
 /// The significant bits of a big-endian number.
 pub fn bits(number: &[u8]) -> usize {

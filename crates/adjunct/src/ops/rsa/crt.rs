@@ -1,6 +1,6 @@
 //! Private keys of which only the Chinese-remainder part is known (RFC 8017, 3.2, second form, without n and e).
 
-pub use adjunct_cpu::awslc::rsa_crt::turned;
+pub use adjunct_cpu::rsa_crt::turned;
 
 use super::Crt;
 use super::route::Routed;
@@ -8,7 +8,7 @@ use crate::catalogue::Outcome;
 use crate::catalogue::{Direction, Function};
 use crate::error::Error;
 use crate::ops::Tally;
-use adjunct_cpu::awslc::rsa_crt as cpu;
+use adjunct_cpu::rsa_crt as cpu;
 
 /// A private key without its public exponent, of any two odd primes, and where its operations count. Immutable; threads share it.
 #[derive(Debug)]

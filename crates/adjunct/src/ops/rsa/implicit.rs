@@ -3,7 +3,7 @@
 use super::pkcs1::{mask, pkcs1_scan, shift_left};
 use super::{Key, MAX_SIZE};
 use crate::error::Error;
-use adjunct_cpu::awslc::digest::{Digest, SHA256};
+use adjunct_cpu::digest::{Digest, SHA256};
 use subtle::{ConditionallySelectable, ConstantTimeLess};
 use zeroize::Zeroizing;
 

@@ -7,8 +7,8 @@ use crate::error::Error;
 use crate::memory::{Kept, WriteOnce};
 use crate::ops::Tally;
 use crate::ops::held::Held;
-use adjunct_cpu::awslc::digest::{Digest, SHA256};
-use adjunct_cpu::awslc::{rsa as cpu, rsa_any};
+use adjunct_cpu::digest::{Digest, SHA256};
+use adjunct_cpu::{rsa as cpu, rsa_any};
 use adjunct_kernels::opaque_debug;
 use zeroize::Zeroizing;
 

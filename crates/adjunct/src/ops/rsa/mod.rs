@@ -22,9 +22,9 @@ mod pss;
 mod route;
 mod signature;
 
-pub use adjunct_cpu::awslc::digest::{Method, SHA1};
-pub use adjunct_cpu::awslc::rsa::{Crt, MAX_SIZE, Numbers, Part};
-pub use adjunct_cpu::awslc::rsa_any::Generated;
+pub use adjunct_cpu::digest::{Method, SHA1};
+pub use adjunct_cpu::rsa::{Crt, MAX_SIZE, Numbers, Part};
+pub use adjunct_cpu::rsa_any::Generated;
 pub use any::{Form, bits, generate, power, random_exponent};
 pub use crt::{CrtKey, turned};
 pub use encryption::Encryption;

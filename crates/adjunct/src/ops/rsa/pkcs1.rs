@@ -3,7 +3,7 @@
 use super::TOO_LONG;
 use super::hash::{Hash, oid};
 use crate::error::Error;
-use adjunct_cpu::awslc::random;
+use adjunct_cpu::random;
 use subtle::{Choice, ConditionallySelectable, ConstantTimeEq, ConstantTimeLess};
 
 /// EMSA-PKCS1-v1_5 (RFC 8017, 9.2) of a digest, or of `data` as it stands without one.

@@ -7,7 +7,7 @@ use crate::memory::{WriteOnce, zeros};
 use crate::slab::Entry;
 use adjunct_base::registry::{Adapter, Route};
 use adjunct_card_protocol::{Operation, wire};
-use adjunct_cpu::awslc::rsa as cpu;
+use adjunct_cpu::rsa as cpu;
 use adjunct_cpu::rsa_lanes;
 use adjunct_lanes::rsa::{self as lanes, Prepared};
 use zeroize::Zeroizing;

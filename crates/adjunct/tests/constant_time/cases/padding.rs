@@ -3,7 +3,7 @@
 use super::{Case, Prepared, bytes, call, region};
 use adjunct::ops::rsa::{PREMASTER, oaep_decode, pkcs1_decode, premaster_choose};
 use adjunct::ops::tls_record;
-use adjunct_cpu::awslc::digest::SHA256;
+use adjunct_cpu::digest::SHA256;
 use std::hint::black_box;
 
 /// A record of 400 bytes whose padding is right or wrong, and of many lengths, by the seed.

@@ -1,10 +1,9 @@
 //! A digest of a message that is there as a whole.
 
-use super::digest::{Digest, Family, Method, sha256 as family};
+use super::{Digest, Family, Method, sha256 as family};
+use crate::awslc::sha;
 use crate::cpacf;
 use adjunct_kernels::{short, wipe};
-use aws_lc_sys::{SHA_CTX, SHA1_Transform};
-use std::mem::MaybeUninit;
 
 /// What SHA-1, SHA-224 and SHA-256 begin with (FIPS 180-4, 5.3).
 const SHA1: [u32; 5] = [0x67452301, 0xefcdab89, 0x98badcfe, 0x10325476, 0xc3d2e1f0];
@@ -37,18 +36,11 @@ impl Digest {
 
 #[inline]
 fn sha1(data: &[u8], out: &mut [u8]) {
-    let mut context = MaybeUninit::<SHA_CTX>::uninit();
-    let mut block = [0; 64];
+    let (mut h, mut block) = (SHA1, [0; 64]);
     short::padded(data, &mut block);
-    let state = context.as_mut_ptr();
-    // SAFETY: the function works on the state, which is written, and on nothing else of the context; the block is one.
-    let h = unsafe {
-        (&raw mut (*state).h).write(SHA1);
-        SHA1_Transform(state, block.as_ptr());
-        &mut (*state).h
-    };
-    write(h, out);
-    wipe(h);
+    sha::sha1_block(&mut h, &block);
+    write(&h, out);
+    wipe(&mut h);
     wipe(&mut block);
 }
 
@@ -73,7 +65,7 @@ fn write(words: &[u32], out: &mut [u8]) {
 
 #[cfg(test)]
 mod tests {
-    use super::super::digest::{MAX_SIZE, METHODS};
+    use super::super::{MAX_SIZE, METHODS};
     use super::*;
 
     #[test]

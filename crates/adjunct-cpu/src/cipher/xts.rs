@@ -1,16 +1,14 @@
 //! AES-XTS over one data unit (IEEE 1619, SP 800-38E).
 
 #[cfg(target_arch = "x86_64")]
-use super::cipher::wide;
-use super::cipher::{AesKey, BLOCK, Block, xor};
+use super::aes::wide;
+use super::aes::{AesKey, BLOCK, Block, xor};
 #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
-use super::private;
+use crate::awslc::aes as library;
 use adjunct_base::error::Error;
 #[cfg(target_arch = "x86_64")]
 use adjunct_kernels::aes::ni;
 use adjunct_kernels::{InOut, wipe};
-#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
-use aws_lc_sys as lc;
 
 /// The longest data unit in bytes: 2^20 blocks.
 pub const MAX_UNIT: usize = BLOCK << 20;
@@ -22,11 +20,6 @@ pub struct Xts {
     tweak: AesKey,
     encrypt: bool,
 }
-
-// The public API has XTS behind EVP_CIPHER and with 256-bit keys only. These private functions take every key size (the AVX-512 ones
-// beside them do not).
-#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
-type Unit = unsafe extern "C" fn(*const u8, *mut u8, usize, *const lc::AES_KEY, *const lc::AES_KEY, *const u8);
 
 impl Xts {
     /// Sets both keys.
@@ -60,9 +53,8 @@ impl Xts {
         }
         #[cfg(target_arch = "x86_64")]
         if self.data.single() && !self.data.vector() {
-            let unit: Unit = if self.encrypt { private::aes_hw_xts_encrypt } else { private::aes_hw_xts_decrypt };
             // SAFETY: the length has been checked; AES-NI is in force and made both schedules.
-            unsafe { unit(io.input(), io.output(), io.len(), self.data.raw(), self.tweak.raw(), iv.as_ptr()) };
+            unsafe { library::xts_by_instructions(self.data.raw(), self.tweak.raw(), self.encrypt, iv, io) };
             return Ok(());
         }
         #[cfg(target_arch = "aarch64")]
@@ -71,9 +63,8 @@ impl Xts {
             // SAFETY: the schedule has AES_KEY's layout.
             && unsafe { (*self.data.raw()).rounds } == 14
         {
-            let unit: Unit = if self.encrypt { private::aes_hw_xts_encrypt } else { private::aes_hw_xts_decrypt };
             // SAFETY: the length has been checked; the AES instructions are in force and made both schedules.
-            unsafe { unit(io.input(), io.output(), io.len(), self.data.raw(), self.tweak.raw(), iv.as_ptr()) };
+            unsafe { library::xts_by_instructions(self.data.raw(), self.tweak.raw(), self.encrypt, iv, io) };
             return Ok(());
         }
         let mut tweak = *iv;
@@ -92,6 +83,7 @@ impl Xts {
     }
 
     /// The tweak that [`Xts::part`] begins with.
+    #[inline]
     pub fn tweak(&self, iv: &Block) -> Block {
         let mut tweak = *iv;
         self.begin(&mut tweak);
@@ -110,6 +102,7 @@ impl Xts {
     ///
     /// # Errors
     /// [`Error::Length`] below one block.
+    #[inline]
     pub fn part(&self, tweak: &mut Block, io: InOut<'_>) -> Result<(), Error> {
         if io.len() < BLOCK {
             return Err(Error::Length { what: "XTS part", got: io.len(), expected: "16 and more" });

@@ -11,8 +11,8 @@
 //! only one of the two belongs to a short e. What cannot be found: numbers that are another valid key, such as both dp and dq
 //! replaced; whether p and q are primes is not tested.
 
-use super::bn::{Bn, Ctx, Modulus, trim};
 use super::rsa::{Crt, Key, Numbers};
+use crate::awslc::bn::{Bn, Ctx, Modulus, trim};
 use crate::choice;
 use adjunct_base::catalogue::Outcome;
 use adjunct_base::catalogue::Path;

@@ -1,12 +1,11 @@
 //! DES and triple DES (FIPS 46-3, SP 800-67).
 
-use super::cipher_stream as stream;
-use super::private::{self, DesKeySchedule};
+use super::stream;
+use crate::awslc::des as library;
 use crate::cpacf::cipher::Given;
 use adjunct_base::error::Error;
 use adjunct_kernels::cpacf::{Cipher, Instruction};
 use adjunct_kernels::{InOut, opaque_debug, wipe};
-use std::ffi::c_void;
 
 /// The block length in bytes.
 pub const BLOCK: usize = 8;
@@ -16,8 +15,8 @@ pub const KEY: usize = 24;
 /// DES with one key or with three, in the modes the library has and in those that are made of blocks here; wiped when dropped.
 #[derive(Clone, Default)]
 pub struct Des {
-    /// Key schedules; DES with one key uses the first alone.
-    schedules: [DesKeySchedule; 3],
+    /// Of one key the first alone.
+    schedules: [library::Schedule; 3],
     triple: bool,
     given: Given,
 }
@@ -54,22 +53,17 @@ impl Des {
         self.triple = key.len() == KEY;
         self.given.set(Some(cipher), key);
         for (schedule, part) in self.schedules.iter_mut().zip(key.as_chunks::<BLOCK>().0) {
-            // SAFETY: a key is eight bytes.
-            unsafe { private::DES_set_key_unchecked(part.as_ptr(), schedule.as_mut_ptr().cast()) };
+            library::set(schedule, part);
         }
         Ok(())
     }
 
     /// The key as CPACF takes it.
-    pub(super) fn given(&self) -> &Given {
+    pub(crate) fn given(&self) -> &Given {
         &self.given
     }
 
     /// The schedules as the library takes them.
-    fn raw(&self) -> [*const c_void; 3] {
-        self.schedules.each_ref().map(|s| s.as_ptr().cast())
-    }
-
     /// Has an instruction for all of a mode do the whole units of a message, where there is one; gives what is left of it.
     fn at_once<'a>(
         &self,
@@ -87,6 +81,7 @@ impl Des {
     }
 
     /// CTR over any length, with a big-endian counter over the whole block, which becomes the next.
+    #[inline]
     pub fn ctr(&self, counter: &mut [u8; BLOCK], io: InOut<'_>) {
         let io = self.at_once(BLOCK, io, |given, io| given.ctr(counter, io));
         stream::ctr(counter, io, |io| self.ecb(true, io));
@@ -106,12 +101,14 @@ impl Des {
     ///
     /// # Panics
     /// For any other segment.
+    #[inline]
     pub fn cfb(&self, encrypt: bool, segment: usize, iv: &mut [u8; BLOCK], io: InOut<'_>) {
         let io = self.at_once(segment, io, |given, io| given.cfb(encrypt, segment, iv, io));
         stream::cfb(encrypt, segment, iv, io, |io| self.ecb(true, io));
     }
 
     /// OFB over any length; `iv` becomes the last block of the stream.
+    #[inline]
     pub fn ofb(&self, iv: &mut [u8; BLOCK], io: InOut<'_>) {
         let io = self.at_once(BLOCK, io, |given, io| given.ofb(iv, io));
         stream::ofb(iv, io, |io| self.ecb(true, io));
@@ -121,43 +118,26 @@ impl Des {
     ///
     /// # Panics
     /// If the length is not a multiple of the block.
+    #[inline]
     pub fn ecb(&self, encrypt: bool, mut io: InOut<'_>) {
         assert!(io.len().is_multiple_of(BLOCK));
         if self.given.ecb(encrypt, &mut io) {
             return;
         }
-        let ([a, b, c], enc) = (self.raw(), encrypt.into());
-        for at in (0..io.len()).step_by(BLOCK) {
-            // SAFETY: a block lies at `at` in both buffers.
-            unsafe {
-                let (input, output) = (io.input().add(at), io.output().add(at));
-                if self.triple {
-                    private::DES_ecb3_encrypt(input, output, a, b, c, enc);
-                } else {
-                    private::DES_ecb_encrypt(input, output, a, enc);
-                }
-            }
-        }
+        library::ecb(&self.schedules, self.triple, encrypt, io);
     }
 
     /// CBC over whole blocks; `iv` becomes the last ciphertext block.
     ///
     /// # Panics
     /// If the length is not a multiple of the block.
+    #[inline]
     pub fn cbc(&self, encrypt: bool, iv: &mut [u8; BLOCK], mut io: InOut<'_>) {
         assert!(io.len().is_multiple_of(BLOCK));
         if self.given.cbc(encrypt, iv, &mut io) {
             return;
         }
-        let ([a, b, c], iv, enc) = (self.raw(), iv.as_mut_ptr(), encrypt.into());
-        // SAFETY: whole blocks; the IV is one.
-        unsafe {
-            if self.triple {
-                private::DES_ede3_cbc_encrypt(io.input(), io.output(), io.len(), a, b, c, iv, enc);
-            } else {
-                private::DES_ncbc_encrypt(io.input(), io.output(), io.len(), a, iv, enc);
-            }
-        }
+        library::cbc(&self.schedules, self.triple, encrypt, iv, io);
     }
 }
 

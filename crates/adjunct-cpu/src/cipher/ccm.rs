@@ -1,6 +1,6 @@
 //! AES-CCM (SP 800-38C, RFC 3610): one message with lengths known before.
 
-use super::cipher::{AesKey, BLOCK, Block, xor};
+use super::aes::{AesKey, BLOCK, Block, xor};
 use adjunct_base::error::Error;
 use adjunct_kernels::InOut;
 #[cfg(target_arch = "x86_64")]
@@ -242,6 +242,7 @@ impl Ccm {
     }
 
     /// The tag of the message, of which the first bytes count.
+    #[inline]
     pub fn tag(&self) -> Block {
         self.mac
     }

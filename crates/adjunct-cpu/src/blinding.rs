@@ -7,7 +7,7 @@
 //! A pair (r^e, 1 / r) serves one operation at a time, and is squared after each; after [`USES`] another is made. A child of fork makes its own. No
 //! thread waits: one that finds no pair makes one.
 
-use super::bn::{Bn, Ctx, Modulus};
+use crate::awslc::bn::{Bn, Ctx, Modulus};
 use adjunct_base::error::Error;
 use adjunct_base::fork::generation;
 use adjunct_base::memory::{WriteOnce, boxed, zeros};

@@ -1,10 +1,9 @@
 //! The state of a digest as the library lays it out: its chaining value, read and set, and CPACF working on it.
 
 use super::{Digest, MAX_CHAIN, MAX_SAVED, Method};
-use crate::awslc::private::{Keccak, Md5};
+use crate::awslc::sha::{Keccak, Md5, SHA_CTX, SHA256_CTX, SHA512_CTX};
 use crate::cpacf::digest::{Served, State};
 use adjunct_base::error::Error;
-use aws_lc_sys::{SHA_CTX, SHA256_CTX, SHA512_CTX};
 use zeroize::{Zeroize, Zeroizing};
 
 /// The length of MD5's chaining value, and of what a message's length is saved in, in bytes.
@@ -16,7 +15,7 @@ const SQUEEZING: u8 = 1;
 
 /// Methods whose states are of one type.
 #[derive(Clone, Copy)]
-pub(in super::super) enum Family {
+pub(crate) enum Family {
     Sha1,
     Sha256,
     Sha512,
@@ -38,7 +37,7 @@ impl Family {
 impl Method {
     /// MD5 has none.
     #[inline]
-    pub(in super::super) fn family(&self) -> Option<Family> {
+    pub(crate) fn family(&self) -> Option<Family> {
         Some(match (self.length, self.block) {
             (l, _) if l == size_of::<Keccak>() => Family::Keccak,
             (_, 128) => Family::Sha512,

@@ -1,7 +1,6 @@
 //! AES: the key schedule and the modes that work on it directly, with no context of the library in between.
 
-#[cfg(target_arch = "x86_64")]
-use super::private;
+use crate::awslc::aes as library;
 #[cfg(target_arch = "x86_64")]
 use crate::cpacf::cipher::Given;
 #[cfg(target_arch = "x86_64")]
@@ -14,7 +13,6 @@ use adjunct_kernels::cpacf::Cipher;
 #[cfg(not(target_arch = "x86_64"))]
 use adjunct_kernels::cpacf::Instruction;
 use adjunct_kernels::{opaque_debug, wipe};
-use aws_lc_sys as lc;
 use std::mem::MaybeUninit;
 
 /// The block length of AES in bytes.
@@ -84,7 +82,7 @@ pub struct AesKey {
     given: Given,
 }
 
-const _: () = assert!(std::mem::size_of::<lc::AES_KEY>() == 244);
+const _: () = assert!(std::mem::size_of::<library::Schedule>() == 244);
 
 opaque_debug!(AesKey);
 
@@ -148,38 +146,37 @@ impl AesKey {
         }
         // Before the library chooses a schedule, so that it is the one for the code that will run.
         crate::features();
-        let function = if encrypt { lc::AES_set_encrypt_key } else { lc::AES_set_decrypt_key };
-        // SAFETY: the key has the length given; the schedule has AES_KEY's layout.
-        let done = unsafe { function(key.as_ptr(), key.len() as u32 * 8, (&raw mut *self).cast()) };
-        if done == 0 { Ok(()) } else { Err(Error::Failed("AES key schedule")) }
+        // SAFETY: the schedule has the library's layout.
+        let done = unsafe { library::set((&raw mut *self).cast(), key, encrypt) };
+        if done { Ok(()) } else { Err(Error::Failed("AES key schedule")) }
     }
 
-    pub(super) fn raw(&self) -> *const lc::AES_KEY {
+    pub(crate) fn raw(&self) -> *const library::Schedule {
         (&raw const *self).cast()
     }
 
     #[cfg(target_arch = "x86_64")]
     #[inline]
-    pub(super) fn keys(&self) -> &[[u8; 16]] {
+    pub(crate) fn keys(&self) -> &[[u8; 16]] {
         // SAFETY: so many have been written.
         unsafe { std::slice::from_raw_parts(self.words.as_ptr().cast(), self.round_keys.into()) }
     }
 
     #[cfg(target_arch = "x86_64")]
     #[inline]
-    pub(super) fn single(&self) -> bool {
+    pub(crate) fn single(&self) -> bool {
         self.level != Level::Library
     }
 
     #[cfg(target_arch = "x86_64")]
     #[inline]
-    pub(super) fn vector(&self) -> bool {
+    pub(crate) fn vector(&self) -> bool {
         matches!(self.level, Level::Vector256 | Level::Vector512)
     }
 
     #[cfg(target_arch = "x86_64")]
     #[inline]
-    pub(super) fn widest(&self) -> bool {
+    pub(crate) fn widest(&self) -> bool {
         self.level == Level::Vector512
     }
 
@@ -194,9 +191,8 @@ impl AesKey {
         if self.given.ecb(true, &mut InOut::in_place(block)) {
             return;
         }
-        let p = block.as_mut_ptr();
-        // SAFETY: one block in place.
-        unsafe { lc::AES_encrypt(p, p, self.raw()) }
+        // SAFETY: the key is one for this direction.
+        unsafe { library::block(self.raw(), true, block) };
     }
 
     /// Decrypts one block; the key must be a decryption key.
@@ -210,9 +206,8 @@ impl AesKey {
         if self.given.ecb(false, &mut InOut::in_place(block)) {
             return;
         }
-        let p = block.as_mut_ptr();
-        // SAFETY: one block in place.
-        unsafe { lc::AES_decrypt(p, p, self.raw()) }
+        // SAFETY: the key is one for this direction.
+        unsafe { library::block(self.raw(), false, block) };
     }
 
     /// ECB over whole blocks, in the direction of the key.
@@ -245,15 +240,10 @@ impl AesKey {
         #[cfg(target_arch = "x86_64")]
         if self.single() {
             // SAFETY: whole blocks; AES-NI is in force.
-            return unsafe {
-                private::aes_hw_ecb_encrypt(io.input(), io.output(), io.len(), self.raw(), encrypt.into())
-            };
+            return unsafe { library::ecb_by_instructions(self.raw(), encrypt, io) };
         }
-        let block = if encrypt { lc::AES_encrypt } else { lc::AES_decrypt };
-        for i in (0..io.len()).step_by(BLOCK) {
-            // SAFETY: one block within the buffers.
-            unsafe { block(io.input().add(i), io.output().add(i), self.raw()) };
-        }
+        // SAFETY: the key is one for this direction.
+        unsafe { library::ecb(self.raw(), encrypt, io) };
     }
 
     /// CBC over whole blocks, in the direction of the key; `iv` becomes the last ciphertext block.
@@ -289,12 +279,10 @@ impl AesKey {
         #[cfg(target_arch = "x86_64")]
         if self.single() {
             // SAFETY: whole blocks; AES-NI is in force, which encryption would have taken already.
-            return unsafe {
-                private::aes_hw_cbc_encrypt(io.input(), io.output(), io.len(), self.raw(), iv.as_mut_ptr(), 0)
-            };
+            return unsafe { library::cbc_decrypt_by_instructions(self.raw(), iv, io) };
         }
-        // SAFETY: whole blocks.
-        unsafe { lc::AES_cbc_encrypt(io.input(), io.output(), io.len(), self.raw(), iv.as_mut_ptr(), encrypt.into()) };
+        // SAFETY: the key is one for this direction.
+        unsafe { library::cbc(self.raw(), encrypt, iv, io) };
     }
 
     /// Takes whole blocks into a CBC-MAC; the key must be an encryption key.
@@ -302,7 +290,7 @@ impl AesKey {
     /// # Panics
     /// If the length is not a multiple of the block.
     #[inline]
-    pub(super) fn absorb(&self, mac: &mut Block, blocks: &[u8]) {
+    pub(crate) fn absorb(&self, mac: &mut Block, blocks: &[u8]) {
         #[cfg(target_arch = "x86_64")]
         if self.single() {
             // SAFETY: AES-NI is in force.
@@ -319,9 +307,9 @@ impl AesKey {
         }
         let mut scratch = [[0; BLOCK]; 64];
         for part in blocks.chunks(scratch.len()) {
-            let (input, output, length) = (part.as_ptr().cast(), scratch.as_mut_ptr().cast(), part.len() * BLOCK);
-            // SAFETY: whole blocks, which the scratch has room for.
-            unsafe { lc::AES_cbc_encrypt(input, output, length, self.raw(), mac.as_mut_ptr(), 1) };
+            let io = InOut::apart(part.as_flattened(), scratch[..part.len()].as_flattened_mut());
+            // SAFETY: the key is one for encryption.
+            unsafe { library::cbc(self.raw(), true, mac, io) };
         }
         wipe(scratch.as_flattened_mut());
     }
@@ -329,7 +317,7 @@ impl AesKey {
     /// Takes one block into a CBC-MAC, given as a number whose lowest byte is the first: one that has been put together need not go
     /// through memory.
     #[inline]
-    pub(super) fn absorb_one(&self, mac: &mut Block, block: u128) {
+    pub(crate) fn absorb_one(&self, mac: &mut Block, block: u128) {
         #[cfg(target_arch = "x86_64")]
         if self.single() {
             // SAFETY: AES-NI is in force.
@@ -341,7 +329,7 @@ impl AesKey {
     /// The CBC-MAC of whole blocks and a last one, given as a number whose lowest byte is the first. `None` where it takes no other way than
     /// [`AesKey::absorb`].
     #[inline]
-    pub(super) fn mac(&self, blocks: &[u8], last: u128) -> Option<Block> {
+    pub(crate) fn mac(&self, blocks: &[u8], last: u128) -> Option<Block> {
         #[cfg(target_arch = "x86_64")]
         if self.single() {
             // SAFETY: AES-NI is in force.
@@ -407,18 +395,8 @@ impl AesKey {
         if io.is_empty() {
             return;
         }
-        // SAFETY: the buffers have the length given; used is below 16.
-        unsafe {
-            lc::AES_ctr128_encrypt(
-                io.input(),
-                io.output(),
-                io.len(),
-                self.raw(),
-                counter.as_mut_ptr(),
-                keystream.as_mut_ptr(),
-                used,
-            )
-        };
+        // SAFETY: CTR takes an encryption key.
+        unsafe { library::ctr(self.raw(), counter, keystream, used, io) };
     }
 
     /// Whether CTR runs on instructions, over whole blocks.
@@ -432,7 +410,7 @@ impl AesKey {
 
     /// The key as CPACF takes it.
     #[inline]
-    pub(super) fn given(&self) -> &Given {
+    pub(crate) fn given(&self) -> &Given {
         &self.given
     }
 
@@ -470,7 +448,7 @@ impl AesKey {
 
 /// Adds one block to another.
 #[inline]
-pub(super) fn xor(block: &mut Block, with: &Block) {
+pub(crate) fn xor(block: &mut Block, with: &Block) {
     *block = (u128::from_ne_bytes(*block) ^ u128::from_ne_bytes(*with)).to_ne_bytes();
 }
 
@@ -478,6 +456,7 @@ pub(super) fn xor(block: &mut Block, with: &Block) {
 #[cfg(target_arch = "x86_64")]
 mod tests {
     use super::*;
+    use aws_lc_sys as lc;
 
     /// The schedule has AWS-LC's layout: its functions take it for one of theirs.
     #[test]

@@ -6,7 +6,6 @@ use adjunct_kernels::InOut;
 #[cfg(target_arch = "x86_64")]
 use adjunct_kernels::chacha;
 use adjunct_kernels::opaque_debug;
-use aws_lc_sys as lc;
 use zeroize::Zeroize;
 
 /// The block length of ChaCha20 in bytes.
@@ -70,23 +69,27 @@ impl Drop for ChaCha20 {
 
 impl ChaCha20 {
     /// Sets the key; what is left of a begun block is dropped, and the block comes again ([`Begun::Again`]).
+    #[inline]
     pub fn set_key(&mut self, key: &[u8; KEY]) {
         self.settle(Begun::Again);
         self.key = *key;
     }
 
     /// Drops the key stream made ahead; what comes next is the block begun, or the one after it.
+    #[inline]
     pub fn settle(&mut self, begun: Begun) {
         self.counter = self.place(begun);
         (self.used, self.made, self.ended) = (0, 0, false);
     }
 
     /// Whether [`Begun`] makes a difference here.
+    #[inline]
     pub fn is_begun(&self) -> bool {
         self.ended || !self.used.is_multiple_of(BLOCK)
     }
 
     /// Sets counter and nonce.
+    #[inline]
     pub fn set_counter(&mut self, counter: &[u8; COUNTER]) {
         for (word, bytes) in self.counter.iter_mut().zip(counter.as_chunks().0) {
             *word = u32::from_le_bytes(*bytes);
@@ -109,6 +112,7 @@ impl ChaCha20 {
     }
 
     /// Counter and nonce of the block that is begun, or of the one after it; else of the next.
+    #[inline]
     pub fn counter(&self, begun: Begun) -> [u8; COUNTER] {
         let mut bytes = [0; COUNTER];
         for (to, word) in bytes.as_chunks_mut().0.iter_mut().zip(self.place(begun)) {
@@ -227,8 +231,7 @@ fn run(key: &[u8; KEY], counter: [u32; 4], io: InOut<'_>) {
     for (to, word) in nonce.as_chunks_mut().0.iter_mut().zip(&counter[1..]) {
         *to = word.to_le_bytes();
     }
-    // SAFETY: the key has 32 bytes and the nonce 12; the buffers have the length given.
-    unsafe { lc::CRYPTO_chacha_20(io.output(), io.input(), io.len(), key.as_ptr(), nonce.as_ptr(), counter[0]) };
+    crate::awslc::chacha::blocks(key, counter[0], &nonce, io);
 }
 
 /// ChaCha20-Poly1305 as a stream; wiped when dropped.
@@ -246,12 +249,14 @@ opaque_debug!(ChaCha20Poly1305);
 
 impl ChaCha20Poly1305 {
     /// Sets the key; a message begun is dropped.
+    #[inline]
     pub fn set_key(&mut self, key: &[u8; KEY]) {
         self.cipher.set_key(key);
         self.begun = false;
     }
 
     /// Sets the nonce; a message begun is dropped.
+    #[inline]
     pub fn set_nonce(&mut self, nonce: &[u8; 12]) {
         let mut counter = [0; COUNTER];
         counter[4..].copy_from_slice(nonce);
@@ -275,6 +280,7 @@ impl ChaCha20Poly1305 {
     }
 
     /// Takes additional data.
+    #[inline]
     pub fn aad(&mut self, data: &[u8]) {
         self.begin();
         self.poly.update(data);
@@ -307,6 +313,7 @@ impl ChaCha20Poly1305 {
     }
 
     /// Ends the message and gives its tag.
+    #[inline]
     pub fn tag(&mut self) -> [u8; TAG] {
         self.begin();
         self.poly.pad();

@@ -4,8 +4,9 @@ pub(super) mod sha256;
 mod sha512;
 mod state;
 
-use super::digest_keccak;
-use super::private::{self, Keccak, Md5};
+mod keccak;
+mod once;
+use crate::awslc::sha::{self, Keccak, Md5, SHA_CTX, SHA256_CTX, SHA512_CTX};
 use crate::cpacf;
 use adjunct_base::catalogue::Function;
 use std::ffi::{CStr, c_void};
@@ -96,45 +97,46 @@ use Function::{HmacMd5, HmacSha1, HmacSha2_256, HmacSha2_512, HmacSha3};
 
 methods! {
     MD5 "MD5" c"MD5:SSL3-MD5:1.2.840.113549.2.5" 4 Md5 Some(HmacMd5), 16 64 false Md5,
-        |c, data, length, out| private::MD5_Init(c),
-        private::MD5_Update(c, data, length), private::MD5_Final(out, c);
-    SHA1 "SHA1" c"SHA1:SHA-1:SSL3-SHA1:1.3.14.3.2.26" 64 Sha1 Some(HmacSha1), 20 64 false aws_lc_sys::SHA_CTX,
-        |c, data, length, out| aws_lc_sys::SHA1_Init(c.cast()),
-        aws_lc_sys::SHA1_Update(c.cast(), data.cast(), length), aws_lc_sys::SHA1_Final(out, c.cast());
-    SHA224 "SHA2-224" c"SHA2-224:SHA-224:SHA224:2.16.840.1.101.3.4.2.4" 675 Sha224 Some(HmacSha2_256), 28 64 false aws_lc_sys::SHA256_CTX,
-        |c, data, length, out| aws_lc_sys::SHA224_Init(c.cast()),
-        aws_lc_sys::SHA224_Update(c.cast(), data.cast(), length), aws_lc_sys::SHA224_Final(out, c.cast());
-    SHA256 "SHA2-256" c"SHA2-256:SHA-256:SHA256:2.16.840.1.101.3.4.2.1" 672 Sha256 Some(HmacSha2_256), 32 64 false aws_lc_sys::SHA256_CTX,
-        |c, data, length, out| aws_lc_sys::SHA256_Init(c.cast()),
+        |c, data, length, out| sha::md5_init(c),
+        sha::md5_update(c, data, length), sha::md5_finish(out, c);
+    SHA1 "SHA1" c"SHA1:SHA-1:SSL3-SHA1:1.3.14.3.2.26" 64 Sha1 Some(HmacSha1), 20 64 false SHA_CTX,
+        |c, data, length, out| sha::sha1_init(c),
+        sha::sha1_update(c, data, length), sha::sha1_finish(out, c);
+    SHA224 "SHA2-224" c"SHA2-224:SHA-224:SHA224:2.16.840.1.101.3.4.2.4" 675 Sha224 Some(HmacSha2_256), 28 64 false SHA256_CTX,
+        |c, data, length, out| sha::sha224_init(c),
+        sha::sha256_update(c, data, length), sha::sha256_finish(out, c);
+    SHA256 "SHA2-256" c"SHA2-256:SHA-256:SHA256:2.16.840.1.101.3.4.2.1" 672 Sha256 Some(HmacSha2_256), 32 64 false SHA256_CTX,
+        |c, data, length, out| sha::sha256_init(c),
         sha256::update(c, data, length), sha256::finish(out, c);
-    SHA384 "SHA2-384" c"SHA2-384:SHA-384:SHA384:2.16.840.1.101.3.4.2.2" 673 Sha384 Some(HmacSha2_512), 48 128 false aws_lc_sys::SHA512_CTX,
-        |c, data, length, out| aws_lc_sys::SHA384_Init(c.cast()),
+    SHA384 "SHA2-384" c"SHA2-384:SHA-384:SHA384:2.16.840.1.101.3.4.2.2" 673 Sha384 Some(HmacSha2_512), 48 128 false SHA512_CTX,
+        |c, data, length, out| sha::sha384_init(c),
         sha512::update(c, data, length), sha512::finish(out, c);
-    SHA512 "SHA2-512" c"SHA2-512:SHA-512:SHA512:2.16.840.1.101.3.4.2.3" 674 Sha512 Some(HmacSha2_512), 64 128 false aws_lc_sys::SHA512_CTX,
-        |c, data, length, out| aws_lc_sys::SHA512_Init(c.cast()),
+    SHA512 "SHA2-512" c"SHA2-512:SHA-512:SHA512:2.16.840.1.101.3.4.2.3" 674 Sha512 Some(HmacSha2_512), 64 128 false SHA512_CTX,
+        |c, data, length, out| sha::sha512_init(c),
         sha512::update(c, data, length), sha512::finish(out, c);
-    SHA512_224 "SHA2-512/224" c"SHA2-512/224:SHA-512/224:SHA512-224:2.16.840.1.101.3.4.2.5" 1094 Sha512_224 Some(HmacSha2_512), 28 128 false aws_lc_sys::SHA512_CTX,
-        |c, data, length, out| aws_lc_sys::SHA512_224_Init(c.cast()),
+    SHA512_224 "SHA2-512/224" c"SHA2-512/224:SHA-512/224:SHA512-224:2.16.840.1.101.3.4.2.5" 1094 Sha512_224 Some(HmacSha2_512), 28 128 false SHA512_CTX,
+        |c, data, length, out| sha::sha512_224_init(c),
         sha512::update(c, data, length), sha512::finish(out, c);
-    SHA512_256 "SHA2-512/256" c"SHA2-512/256:SHA-512/256:SHA512-256:2.16.840.1.101.3.4.2.6" 1095 Sha512_256 Some(HmacSha2_512), 32 128 false aws_lc_sys::SHA512_CTX,
-        |c, data, length, out| aws_lc_sys::SHA512_256_Init(c.cast()),
+    SHA512_256 "SHA2-512/256" c"SHA2-512/256:SHA-512/256:SHA512-256:2.16.840.1.101.3.4.2.6" 1095 Sha512_256 Some(HmacSha2_512), 32 128 false SHA512_CTX,
+        |c, data, length, out| sha::sha512_256_init(c),
         sha512::update(c, data, length), sha512::finish(out, c);
     SHA3_224 "SHA3-224" c"SHA3-224:2.16.840.1.101.3.4.2.7" 1096 Sha3_224 Some(HmacSha3), 28 144 false Keccak,
-        |c, data, length, out| private::SHA3_Init(c, 224), digest_keccak::update(c, data, length), digest_keccak::finish(out, c);
+        |c, data, length, out| sha::sha3_init(c, 224), keccak::update(c, data, length), keccak::finish(out, c);
     SHA3_256 "SHA3-256" c"SHA3-256:2.16.840.1.101.3.4.2.8" 1097 Sha3_256 Some(HmacSha3), 32 136 false Keccak,
-        |c, data, length, out| private::SHA3_Init(c, 256), digest_keccak::update(c, data, length), digest_keccak::finish(out, c);
+        |c, data, length, out| sha::sha3_init(c, 256), keccak::update(c, data, length), keccak::finish(out, c);
     SHA3_384 "SHA3-384" c"SHA3-384:2.16.840.1.101.3.4.2.9" 1098 Sha3_384 Some(HmacSha3), 48 104 false Keccak,
-        |c, data, length, out| private::SHA3_Init(c, 384), digest_keccak::update(c, data, length), digest_keccak::finish(out, c);
+        |c, data, length, out| sha::sha3_init(c, 384), keccak::update(c, data, length), keccak::finish(out, c);
     SHA3_512 "SHA3-512" c"SHA3-512:2.16.840.1.101.3.4.2.10" 1099 Sha3_512 Some(HmacSha3), 64 72 false Keccak,
-        |c, data, length, out| private::SHA3_Init(c, 512), digest_keccak::update(c, data, length), digest_keccak::finish(out, c);
+        |c, data, length, out| sha::sha3_init(c, 512), keccak::update(c, data, length), keccak::finish(out, c);
     SHAKE128 "SHAKE-128" c"SHAKE-128:SHAKE128:2.16.840.1.101.3.4.2.11" 1100 Shake128 None, 16 168 true Keccak,
-        |c, data, length, out| private::SHAKE_Init(c, 168), digest_keccak::update_xof(c, data, length), digest_keccak::squeeze(out, c, length);
+        |c, data, length, out| sha::shake_init(c, 168), keccak::update_xof(c, data, length), keccak::squeeze(out, c, length);
     SHAKE256 "SHAKE-256" c"SHAKE-256:SHAKE256:2.16.840.1.101.3.4.2.12" 1101 Shake256 None, 32 136 true Keccak,
-        |c, data, length, out| private::SHAKE_Init(c, 136), digest_keccak::update_xof(c, data, length), digest_keccak::squeeze(out, c, length);
+        |c, data, length, out| sha::shake_init(c, 136), keccak::update_xof(c, data, length), keccak::squeeze(out, c, length);
 }
 
 impl Method {
-    /// Words of the state.
+    /// How many words its state takes.
+    #[inline]
     pub const fn words(&self) -> usize {
         self.length.div_ceil(8)
     }
@@ -143,9 +145,9 @@ impl Method {
     /// changes. It ends with the number of bytes in the block that is begun. `None` where the layout is another.
     pub fn openssl_state(&self) -> Option<usize> {
         const MD5: usize = size_of::<Md5>();
-        const SHA1: usize = size_of::<aws_lc_sys::SHA_CTX>();
-        const SHA256: usize = size_of::<aws_lc_sys::SHA256_CTX>();
-        const SHA512: usize = size_of::<aws_lc_sys::SHA512_CTX>();
+        const SHA1: usize = size_of::<SHA_CTX>();
+        const SHA256: usize = size_of::<SHA256_CTX>();
+        const SHA512: usize = size_of::<SHA512_CTX>();
         match self.length {
             MD5 | SHA1 => Some(self.length),
             // Behind the number stands the length of the result.
@@ -219,6 +221,7 @@ fn wipe(state: &mut [MaybeUninit<u64>], length: usize) {
 
 impl Digest {
     /// A digest of nothing yet.
+    #[inline]
     pub fn new(method: &'static Method) -> Digest {
         let mut digest = Digest { state: [const { MaybeUninit::uninit() }; WORDS], method };
         digest.reset();
@@ -317,6 +320,7 @@ impl<const ROOM: usize> Digest<ROOM> {
     ///
     /// # Panics
     /// Where the method is not one.
+    #[inline]
     pub fn squeeze(&mut self, out: &mut [u8]) {
         assert!(self.method.xof, "an extendable-output function");
         self.finish(out);

@@ -2,6 +2,9 @@
 //! kernel's are not there; but on CPUs with AVX2 and BMI2 and no SHA-NI, for which its code is that for AVX, the kernel does. Which of them
 //! serves does not change while the process lives; and the context is the same for both.
 
+use crate::awslc::sha;
+#[cfg(target_arch = "x86_64")]
+use crate::awslc::sha::SHA256_CTX;
 use std::ffi::c_void;
 
 #[cfg(target_arch = "x86_64")]
@@ -29,7 +32,7 @@ pub(super) unsafe fn update(context: *mut c_void, data: *const u8, length: usize
         }
         // SAFETY: the context is initialised; the data is `length` bytes; the CPU has the kernel's instructions.
         unsafe {
-            let context = &mut *context.cast::<aws_lc_sys::SHA256_CTX>();
+            let context = &mut *context.cast::<SHA256_CTX>();
             let mut data = std::slice::from_raw_parts(data, length);
             let bits = bits(context).wrapping_add((length as u64) << 3);
             (context.Nh, context.Nl) = ((bits >> 32) as u32, bits as u32);
@@ -54,7 +57,7 @@ pub(super) unsafe fn update(context: *mut c_void, data: *const u8, length: usize
         return;
     }
     // SAFETY: the caller gives what the library asks for: an initialised context of SHA-224 or SHA-256, and `length` bytes at `data`.
-    unsafe { aws_lc_sys::SHA256_Update(context.cast(), data.cast(), length) };
+    unsafe { sha::sha256_update(context, data, length) };
 }
 
 /// Writes the result.
@@ -67,7 +70,7 @@ pub(super) unsafe fn finish(out: *mut u8, context: *mut c_void) {
     if by_kernel() {
         // SAFETY: the context is initialised; `out` has room for the result; the CPU has the kernel's instructions.
         unsafe {
-            let context = &mut *context.cast::<aws_lc_sys::SHA256_CTX>();
+            let context = &mut *context.cast::<SHA256_CTX>();
             let (used, bits) = (context.num as usize, bits(context));
             adjunct_kernels::sha256::finish(&mut context.h, &context.data, used, bits);
             let out = std::slice::from_raw_parts_mut(out, context.md_len as usize);
@@ -77,26 +80,24 @@ pub(super) unsafe fn finish(out: *mut u8, context: *mut c_void) {
         }
         return;
     }
-    // SAFETY: the caller gives what the library asks for: an initialised context, and room for its result at `out`. `SHA256_Final` serves
-    // SHA-224 too.
-    unsafe { aws_lc_sys::SHA256_Final(out, context.cast()) };
+    // SAFETY: the caller gives what the library asks for: an initialised context, and room for its result at `out`.
+    unsafe { sha::sha256_finish(out, context) };
 }
 
 /// Takes one block into a chaining value.
 #[inline]
-pub(in super::super) fn block(h: &mut [u32; 8], block: &[u8; 64]) {
+pub(crate) fn block(h: &mut [u32; 8], block: &[u8; 64]) {
     #[cfg(target_arch = "x86_64")]
     if by_kernel() {
         // SAFETY: the CPU has the kernel's instructions.
         return unsafe { compress(h, std::slice::from_ref(block)) };
     }
-    // SAFETY: a chaining value and one block.
-    unsafe { aws_lc_sys::SHA256_TransformBlocks(h.as_mut_ptr(), block.as_ptr(), 1) };
+    sha::sha256_block(h, block);
 }
 
 /// The length so far, which the library keeps in two words.
 #[cfg(target_arch = "x86_64")]
 #[inline]
-fn bits(context: &aws_lc_sys::SHA256_CTX) -> u64 {
+fn bits(context: &SHA256_CTX) -> u64 {
     u64::from(context.Nh) << 32 | u64::from(context.Nl)
 }

@@ -1,9 +1,9 @@
 //! SHA-3 and SHAKE (FIPS 202) on the library's own context. Where there is AVX-512 our permutation serves, else the library's, which is
 //! plain C on x86-64; which of the two does not change while the process lives, so that a context never meets both.
 
-use super::private;
+use crate::awslc::sha;
 #[cfg(target_arch = "x86_64")]
-use super::private::Keccak;
+use crate::awslc::sha::Keccak;
 #[cfg(target_arch = "x86_64")]
 use adjunct_kernels::keccak::{absorb, permute};
 use std::ffi::c_void;
@@ -34,7 +34,7 @@ pub(super) unsafe fn update(context: *mut c_void, data: *const u8, length: usize
         return;
     }
     // SAFETY: the caller gives what the function of AWS-LC asks for: an initialised context and `length` bytes at `data`.
-    unsafe { private::SHA3_Update(context, data, length) };
+    unsafe { sha::sha3_update(context, data, length) };
 }
 
 /// Takes in data for an extendable-output function.
@@ -50,7 +50,7 @@ pub(super) unsafe fn update_xof(context: *mut c_void, data: *const u8, length: u
         return unsafe { update(context, data, length) };
     }
     // SAFETY: the caller gives what the function of AWS-LC asks for: an initialised context and `length` bytes at `data`.
-    unsafe { private::SHAKE_Absorb(context, data, length) };
+    unsafe { sha::shake_absorb(context, data, length) };
 }
 
 /// Writes a digest.
@@ -70,7 +70,7 @@ pub(super) unsafe fn finish(out: *mut u8, context: *mut c_void) {
         return;
     }
     // SAFETY: the caller gives what the function of AWS-LC asks for: an initialised context and room for its digest at `out`.
-    unsafe { private::SHA3_Final(out, context) };
+    unsafe { sha::sha3_finish(out, context) };
 }
 
 /// Writes the next bytes of an extendable-output function.
@@ -88,7 +88,7 @@ pub(super) unsafe fn squeeze(out: *mut u8, context: *mut c_void, length: usize) 
         return;
     }
     // SAFETY: the caller gives what the function of AWS-LC asks for: an initialised context and room for `length` bytes at `out`.
-    unsafe { private::SHAKE_Squeeze(out, context, length) };
+    unsafe { sha::shake_squeeze(out, context, length) };
 }
 
 /// A begun block, whole ones, the beginning of one more.

@@ -1,7 +1,7 @@
 //! HMAC, in place and without allocation.
 
 use super::digest::{self, Digest, Method};
-use super::private;
+use crate::awslc::tls_record::{self, Hash};
 use adjunct_base::error::Error;
 use adjunct_kernels::{opaque_debug, wipe};
 use std::mem::MaybeUninit;
@@ -59,7 +59,8 @@ impl Hmac {
         }
     }
 
-    /// Keys the HMAC anew in place, over the same digest, ready for a first message.
+    /// Keys it anew in place, over the same digest, ready for a first message.
+    #[inline]
     pub fn set_key(&mut self, key: &[u8]) {
         wipe(&mut self.key.0);
         self.inner.reset();
@@ -69,11 +70,13 @@ impl Hmac {
     }
 
     /// The digest.
+    #[inline]
     pub fn method(&self) -> &'static Method {
         self.inner.method()
     }
 
     /// The key in the form HMAC uses: another HMAC keyed with it gives the same results.
+    #[inline]
     pub fn block_key(&self) -> &[u8] {
         &self.key.0[..self.method().block]
     }
@@ -141,24 +144,14 @@ impl Hmac {
     }
 
     /// Whether [`Hmac::tls_record`] serves this digest.
+    #[inline]
     pub fn has_tls_record(&self) -> bool {
         self.tls_method().is_some()
     }
 
-    fn tls_method(&self) -> Option<*const aws_lc_sys::EVP_MD> {
-        let method = self.method();
-        // SAFETY: the functions return immutable statics.
-        unsafe {
-            if std::ptr::eq(method, &digest::SHA1) {
-                Some(aws_lc_sys::EVP_sha1())
-            } else if std::ptr::eq(method, &digest::SHA256) {
-                Some(aws_lc_sys::EVP_sha256())
-            } else if std::ptr::eq(method, &digest::SHA384) {
-                Some(aws_lc_sys::EVP_sha384())
-            } else {
-                None
-            }
-        }
+    fn tls_method(&self) -> Option<Hash> {
+        let known = [(&digest::SHA1, Hash::Sha1), (&digest::SHA256, Hash::Sha256), (&digest::SHA384, Hash::Sha384)];
+        known.into_iter().find(|(method, _)| std::ptr::eq(*method, self.method())).map(|(_, hash)| hash)
     }
 
     /// The MAC of a decrypted TLS record in CBC whose content's length is secret: `record` is content, MAC and padding
@@ -172,7 +165,7 @@ impl Hmac {
         record: &[u8],
         content: usize,
     ) -> Result<([u8; digest::MAX_SIZE], usize), Error> {
-        let md = self.tls_method().ok_or(Error::Unsupported("TLS records under this digest"))?;
+        let hash = self.tls_method().ok_or(Error::Unsupported("TLS records under this digest"))?;
         // Padding is of 256 bytes at most; nothing secret is told of a record that keeps to it.
         if content > record.len() || record.len() - content > self.method().size + 256 {
             return Err(Error::Length {
@@ -181,23 +174,9 @@ impl Hmac {
                 expected: "that of the record",
             });
         }
-        let (mut out, mut length) = ([0; digest::MAX_SIZE], 0);
-        let key = self.block_key();
-        // SAFETY: the pointers and lengths describe the slices; the longest result fits.
-        let done = unsafe {
-            private::EVP_tls_cbc_digest_record(
-                md,
-                out.as_mut_ptr(),
-                &raw mut length,
-                header.as_ptr(),
-                record.as_ptr(),
-                content,
-                record.len(),
-                key.as_ptr(),
-                key.len() as u32,
-            )
-        };
-        if done == 1 { Ok((out, length)) } else { Err(Error::Failed("MAC of a TLS record")) }
+        let mut out = [0; digest::MAX_SIZE];
+        let length = tls_record::mac(hash, self.block_key(), header, record, content, &mut out);
+        length.map(|length| (out, length)).ok_or(Error::Failed("MAC of a TLS record"))
     }
 }
 

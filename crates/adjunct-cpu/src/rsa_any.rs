@@ -1,7 +1,7 @@
 //! RSA for sizes and public exponents that AWS-LC's own does not take: the bare exponentiation, and key generation.
 
-use super::bn::{Bn, Ctx, Modulus, trim};
 use super::rsa::{Crt, Key, Part};
+use crate::awslc::bn::{Bn, Ctx, Modulus, trim};
 use adjunct_base::catalogue::Outcome;
 #[cfg(target_arch = "x86_64")]
 use adjunct_base::error::Error;
@@ -256,7 +256,7 @@ mod tests {
             let (key, _) = generate(bits, &e.to_be_bytes()).unwrap();
             let size = bits.div_ceil(8);
             let mut input = vec![0; size];
-            super::super::random(&mut input[1..]);
+            crate::random(&mut input[1..]);
             let (mut crt, mut plain, mut back) = (vec![0; size], vec![0; size], vec![0; size]);
             CrtKey::new(&key.crt()).unwrap().private(&input, &mut crt).unwrap();
             power(&input, &key.d, &key.n, &mut plain).unwrap();
@@ -273,7 +273,7 @@ mod tests {
                 let (key, _) = generate(bits, e).unwrap();
                 let size = bits.div_ceil(8);
                 let (mut input, mut out, mut back) = (vec![0; size], vec![0; size], vec![0; size]);
-                super::super::random(&mut input[1..]);
+                crate::random(&mut input[1..]);
                 power(&input, &key.d, &key.n, &mut out).unwrap();
                 power(&out, e, &key.n, &mut back).unwrap();
                 assert_eq!(back, input, "{bits} {e:x?}");

@@ -2,6 +2,9 @@
 //! code is built without AVX2 and BMI2 and takes the vector unit on Intel's CPUs alone. Which of them serves does not change while the
 //! process lives; and the context is the same for all.
 
+use crate::awslc::sha;
+#[cfg(target_arch = "x86_64")]
+use crate::awslc::sha::SHA512_CTX;
 use std::ffi::c_void;
 
 #[cfg(target_arch = "x86_64")]
@@ -36,7 +39,7 @@ pub(super) unsafe fn update(context: *mut c_void, data: *const u8, length: usize
         }
         // SAFETY: the context is initialised; the data is `length` bytes; the CPU has the kernel's instructions.
         unsafe {
-            let context = &mut *context.cast::<aws_lc_sys::SHA512_CTX>();
+            let context = &mut *context.cast::<SHA512_CTX>();
             let mut data = std::slice::from_raw_parts(data, length);
             set_bits(context, bits(context).wrapping_add((length as u128) << 3));
             let used = context.num as usize;
@@ -60,7 +63,7 @@ pub(super) unsafe fn update(context: *mut c_void, data: *const u8, length: usize
         return;
     }
     // SAFETY: the caller gives what the library asks for: an initialised context of the SHA-512 family, and `length` bytes at `data`.
-    unsafe { aws_lc_sys::SHA512_Update(context.cast(), data.cast(), length) };
+    unsafe { sha::sha512_update(context, data, length) };
 }
 
 /// Writes the result.
@@ -73,7 +76,7 @@ pub(super) unsafe fn finish(out: *mut u8, context: *mut c_void) {
     if let Some(kernel) = kernel() {
         // SAFETY: the context is initialised; `out` has room for the result; the CPU has the kernel's instructions.
         unsafe {
-            let context = &mut *context.cast::<aws_lc_sys::SHA512_CTX>();
+            let context = &mut *context.cast::<SHA512_CTX>();
             let (used, bits) = (context.num as usize, bits(context));
             kernel.finish(&mut context.h, &context.p, used, bits);
             let out = std::slice::from_raw_parts_mut(out, context.md_len as usize);
@@ -88,20 +91,19 @@ pub(super) unsafe fn finish(out: *mut u8, context: *mut c_void) {
         }
         return;
     }
-    // SAFETY: the caller gives what the library asks for: an initialised context, and room for its result at `out`. `SHA512_Final` serves
-    // the whole family.
-    unsafe { aws_lc_sys::SHA512_Final(out, context.cast()) };
+    // SAFETY: the caller gives what the library asks for: an initialised context, and room for its result at `out`.
+    unsafe { sha::sha512_finish(out, context) };
 }
 
 /// The length so far, which the library keeps in two words.
 #[cfg(target_arch = "x86_64")]
 #[inline]
-fn bits(context: &aws_lc_sys::SHA512_CTX) -> u128 {
+fn bits(context: &SHA512_CTX) -> u128 {
     u128::from(context.Nh) << 64 | u128::from(context.Nl)
 }
 
 #[cfg(target_arch = "x86_64")]
 #[inline]
-fn set_bits(context: &mut aws_lc_sys::SHA512_CTX, bits: u128) {
+fn set_bits(context: &mut SHA512_CTX, bits: u128) {
     (context.Nh, context.Nl) = ((bits >> 64) as u64, bits as u64);
 }

@@ -1,8 +1,8 @@
 //! AES-GCM (SP 800-38D) as a stream whose state is the caller's: each step is given the key anew, the hash key, and how far it is.
 
-use super::cipher::{AesKey, BLOCK, Block, xor};
-use super::cipher_gcm::Gcm;
-use super::cipher_stream;
+use super::aes::{AesKey, BLOCK, Block, xor};
+use super::gcm::Gcm;
+use super::stream;
 use adjunct_base::error::Error;
 use adjunct_kernels::InOut;
 #[cfg(target_arch = "x86_64")]
@@ -191,7 +191,7 @@ fn bytes([aad, text]: [u64; 2]) -> Block {
 
 /// Increments the last four bytes of a counter block, big-endian, modulo 2^32.
 fn increment(counter: &mut Block) {
-    cipher_stream::increment(counter.last_chunk_mut::<4>().expect("the end of a block"));
+    stream::increment(counter.last_chunk_mut::<4>().expect("the end of a block"));
 }
 
 #[cfg(test)]

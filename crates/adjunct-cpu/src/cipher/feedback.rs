@@ -1,14 +1,14 @@
 //! AES in the modes with feedback: CFB and OFB (SP 800-38A).
 
 #[cfg(target_arch = "x86_64")]
-use super::cipher::wide;
-use super::cipher::{AesKey, BLOCK, Block};
-use super::cipher_stream;
+use super::aes::wide;
+use super::aes::{AesKey, BLOCK, Block};
+use super::stream;
+use crate::awslc::aes as library;
 use adjunct_kernels::InOut;
 #[cfg(target_arch = "x86_64")]
 use adjunct_kernels::aes::ni;
 use adjunct_kernels::cpacf::Instruction;
-use aws_lc_sys as lc;
 
 impl AesKey {
     /// CFB with whole-block segments; a begun one continues at byte `used` of `iv`.
@@ -58,10 +58,8 @@ impl AesKey {
             if self.given().cfb(encrypt, BLOCK, iv, &mut io) {
                 return;
             }
-            let mut num = 0;
-            let (input, output, enc) = (io.input(), io.output(), i32::from(encrypt));
-            // SAFETY: the buffers have the length given.
-            unsafe { lc::AES_cfb128_encrypt(input, output, io.len(), self.raw(), iv.as_mut_ptr(), &mut num, enc) };
+            // SAFETY: CFB takes an encryption key.
+            unsafe { library::cfb(self.raw(), encrypt, iv, io) };
         });
     }
 
@@ -80,10 +78,8 @@ impl AesKey {
             if self.given().ofb(iv, &mut io) {
                 return;
             }
-            let mut num = 0;
-            let (input, output) = (io.input(), io.output());
-            // SAFETY: the buffers have the length given.
-            unsafe { lc::AES_ofb128_encrypt(input, output, io.len(), self.raw(), iv.as_mut_ptr(), &mut num) };
+            // SAFETY: OFB takes an encryption key.
+            unsafe { library::ofb(self.raw(), iv, io) };
         });
     }
 
@@ -117,6 +113,7 @@ impl AesKey {
     }
 
     /// CFB with segments of 8 bits.
+    #[inline]
     pub fn cfb8(&self, encrypt: bool, iv: &mut Block, mut io: InOut<'_>) {
         #[cfg(target_arch = "x86_64")]
         if self.single() {
@@ -126,9 +123,8 @@ impl AesKey {
         if self.given().cfb(encrypt, 1, iv, &mut io) {
             return;
         }
-        let (mut num, enc) = (0, encrypt.into());
-        // SAFETY: the buffers have the length given.
-        unsafe { lc::AES_cfb8_encrypt(io.input(), io.output(), io.len(), self.raw(), iv.as_mut_ptr(), &mut num, enc) };
+        // SAFETY: CFB takes an encryption key.
+        unsafe { library::cfb8(self.raw(), encrypt, iv, io) };
     }
 
     /// CFB with segments of one bit, over `bits` bits, the highest of a byte first.
@@ -143,10 +139,9 @@ impl AesKey {
             return unsafe { ni::cfb1(self.keys(), encrypt, iv, bits, io) };
         }
         if self.given().has(Instruction::Km) {
-            return cipher_stream::cfb1(encrypt, iv, bits, io, |io| self.ecb(true, io));
+            return stream::cfb1(encrypt, iv, bits, io, |io| self.ecb(true, io));
         }
-        let (mut num, enc) = (0, encrypt.into());
-        // SAFETY: the buffers hold that many bits.
-        unsafe { lc::AES_cfb1_encrypt(io.input(), io.output(), bits, self.raw(), iv.as_mut_ptr(), &mut num, enc) };
+        // SAFETY: CFB takes an encryption key; the buffers hold that many bits.
+        unsafe { library::cfb1(self.raw(), encrypt, iv, bits, io) };
     }
 }

@@ -3,16 +3,16 @@
 //! A public key takes half the time of AWS-LC's where the lanes of AVX-512 IFMA share the work; if the result fails its check, AWS-LC computes it.
 
 use super::digest::{Digest, SHA512};
-use super::random;
+use crate::awslc::curve25519 as library;
 #[cfg(target_arch = "x86_64")]
 use crate::cpacf;
+use crate::random;
 use adjunct_base::catalogue::Outcome;
 #[cfg(target_arch = "x86_64")]
 use adjunct_base::stack;
 use adjunct_kernels::cpacf::{Edwards, Montgomery};
 #[cfg(target_arch = "x86_64")]
 use adjunct_kernels::curve25519 as kernel;
-use aws_lc_sys as lc;
 use zeroize::Zeroizing;
 
 /// The length of every key and of a shared secret, in bytes.
@@ -50,10 +50,7 @@ pub fn x25519_public(private: &[u8; KEY]) -> ([u8; KEY], Outcome) {
 
 /// The public key of an X25519 private key, by AWS-LC alone.
 pub fn x25519_public_of_library(private: &[u8; KEY]) -> [u8; KEY] {
-    let mut public = [0; KEY];
-    // SAFETY: both arrays have the length the function takes.
-    unsafe { lc::X25519_public_from_private(public.as_mut_ptr(), private.as_ptr()) };
-    public
+    library::x25519_public(private)
 }
 
 /// The X25519 shared secret; `None` where it is all zeros (a peer point of small order).
@@ -65,8 +62,7 @@ pub fn x25519(private: &[u8; KEY], peer: &[u8; KEY]) -> (Option<Zeroizing<[u8; K
             return ((secret.iter().fold(0, |all, b| all | b) != 0).then_some(secret), Outcome::Instructions);
         }
     }
-    // SAFETY: the arrays have the length the function takes.
-    let sound = unsafe { lc::X25519(secret.as_mut_ptr(), private.as_ptr(), peer.as_ptr()) } == 1;
+    let sound = library::x25519(private, peer, &mut secret);
     (sound.then_some(secret), Outcome::Library)
 }
 
@@ -109,10 +105,7 @@ fn scalar(seed: &[u8; KEY]) -> Zeroizing<[u8; KEY]> {
 
 /// The public key of an Ed25519 seed, by AWS-LC alone.
 pub fn ed25519_public_of_library(seed: &[u8; KEY]) -> [u8; KEY] {
-    let (mut public, mut private) = ([0; KEY], Zeroizing::new([0; 2 * KEY]));
-    // SAFETY: the arrays have the lengths the function takes.
-    unsafe { lc::ED25519_keypair_from_seed(public.as_mut_ptr(), private.as_mut_ptr(), seed.as_ptr()) };
-    public
+    library::ed25519_public(seed)
 }
 
 /// Signs `message`. `public` must be the public key of `seed`; the pair saves computing it again.
@@ -123,13 +116,7 @@ pub fn ed25519_sign(seed: &[u8; KEY], public: &[u8; KEY], message: &[u8]) -> (Op
             return (Some(signature), Outcome::Instructions);
         }
     }
-    let mut private = Zeroizing::new([0; 2 * KEY]);
-    private[..KEY].copy_from_slice(seed);
-    private[KEY..].copy_from_slice(public);
-    let mut signature = [0; SIGNATURE];
-    // SAFETY: pointer and length describe the message, the arrays have the lengths the function takes.
-    let done = unsafe { lc::ED25519_sign(signature.as_mut_ptr(), message.as_ptr(), message.len(), private.as_ptr()) };
-    ((done == 1).then_some(signature), Outcome::Library)
+    (library::ed25519_sign(seed, public, message), Outcome::Library)
 }
 
 /// Whether `signature` is `public`'s of `message`.
@@ -138,9 +125,7 @@ pub fn ed25519_verify(public: &[u8; KEY], message: &[u8], signature: &[u8; SIGNA
     {
         return (good, Outcome::Instructions);
     }
-    // SAFETY: pointer and length describe the message, the arrays have the lengths the function takes.
-    let good = unsafe { lc::ED25519_verify(message.as_ptr(), message.len(), signature.as_ptr(), public.as_ptr()) == 1 };
-    (good, Outcome::Library)
+    (library::ed25519_verify(public, message, signature), Outcome::Library)
 }
 
 /// A form of Ed25519 that instructions do not have (RFC 8032, 5.1): with a context, of 1 to 255 bytes, or of the message's SHA-512 with
@@ -160,16 +145,7 @@ pub fn ed25519_sign_form(
     public: &[u8; KEY],
     message: &[u8],
 ) -> Option<[u8; SIGNATURE]> {
-    let mut private = Zeroizing::new([0; 2 * KEY]);
-    private[..KEY].copy_from_slice(seed);
-    private[KEY..].copy_from_slice(public);
-    let mut signature = [0; SIGNATURE];
-    let (context, length) = (form.context.as_ptr(), form.context.len());
-    let sign = if form.prehash { lc::ED25519ph_sign } else { lc::ED25519ctx_sign };
-    // SAFETY: pointers and lengths describe message and context, the arrays have the lengths the functions take.
-    let done =
-        unsafe { sign(signature.as_mut_ptr(), message.as_ptr(), message.len(), private.as_ptr(), context, length) };
-    (done == 1).then_some(signature)
+    library::ed25519_sign_form(form.prehash, form.context, seed, public, message)
 }
 
 /// Whether `signature` is `public`'s of `message` in a form.
@@ -179,10 +155,7 @@ pub fn ed25519_verify_form(
     message: &[u8],
     signature: &[u8; SIGNATURE],
 ) -> bool {
-    let (context, length) = (form.context.as_ptr(), form.context.len());
-    let verify = if form.prehash { lc::ED25519ph_verify } else { lc::ED25519ctx_verify };
-    // SAFETY: pointers and lengths describe message and context, the arrays have the lengths the functions take.
-    unsafe { verify(message.as_ptr(), message.len(), signature.as_ptr(), public.as_ptr(), context, length) == 1 }
+    library::ed25519_verify_form(form.prehash, form.context, public, message, signature)
 }
 
 /// Whether `public` is an encoding all Ed25519 decoders read alike: y below the field's prime, and no sign on an x of 0

@@ -1,9 +1,9 @@
 //! AES-GCM as a stream: additional data and message in any pieces, then the tag.
 
-use super::cipher::AesKey;
+use super::aes::AesKey;
 #[cfg(target_arch = "x86_64")]
-use super::cipher::wide;
-use super::private::{self, Block128, GcmContext, GcmKey};
+use super::aes::wide;
+use crate::awslc::gcm::Context;
 use crate::cpacf::{self, Here};
 use adjunct_base::catalogue::Feature;
 use adjunct_base::error::Error;
@@ -12,14 +12,10 @@ use adjunct_kernels::InOut;
 use adjunct_kernels::aes::gcm::{Message, Table};
 #[cfg(target_arch = "x86_64")]
 use adjunct_kernels::aes::gcm_once;
-use adjunct_kernels::{opaque_debug, wipe};
-use aws_lc_sys as lc;
+use adjunct_kernels::opaque_debug;
 
 /// The longest tag in bytes.
 pub const TAG: usize = 16;
-
-// The public API has GCM only as one-shot AEAD or behind EVP_CIPHER, which costs more than the cipher at 16 bytes: hence the private
-// functions.
 
 /// AES-GCM with its key and the state of one message; wiped when dropped.
 #[derive(Clone)]
@@ -38,7 +34,7 @@ enum Engine {
     /// No key yet.
     None,
     /// AWS-LC, with AES instructions or without.
-    Library { ctx: GcmContext, hardware: bool },
+    Library(Context),
     /// A kernel of ours on vectors.
     #[cfg(target_arch = "x86_64")]
     Vector(Table),
@@ -56,23 +52,6 @@ impl Default for Gcm {
             #[cfg(target_arch = "x86_64")]
             message: Message::default(),
             engine: Engine::None,
-        }
-    }
-}
-
-impl Default for GcmContext {
-    fn default() -> GcmContext {
-        let key = GcmKey { htable: [[0; 2]; 16], gmult: None, ghash: None, block: None, use_hw_gcm_crypt: 0 };
-        let zero = [0; 16];
-        GcmContext { yi: zero, eki: zero, ek0: zero, len: [0; 2], xi: zero, key, mres: 0, ares: 0 }
-    }
-}
-
-impl Drop for GcmContext {
-    fn drop(&mut self) {
-        wipe(self.key.htable.as_flattened_mut());
-        for block in [&mut self.yi, &mut self.eki, &mut self.ek0, &mut self.xi] {
-            wipe(block);
         }
     }
 }
@@ -102,6 +81,7 @@ impl Gcm {
     ///
     /// # Errors
     /// [`Error::Length`] if it is not 16, 24 or 32 bytes.
+    #[inline]
     pub fn set_key(&mut self, key: &[u8]) -> Result<(), Error> {
         self.key.set_encrypt(key)?;
         self.set_engine(key, None);
@@ -112,6 +92,7 @@ impl Gcm {
     ///
     /// # Errors
     /// As for [`Gcm::set_key`].
+    #[inline]
     pub fn set_keys(&mut self, key: &[u8], subkey: &[u8; 16]) -> Result<(), Error> {
         self.key.set_encrypt(key)?;
         self.set_engine(key, Some(subkey));
@@ -221,7 +202,7 @@ impl Gcm {
                 Engine::Vector(_) => self.message = Message::default(),
                 // SAFETY: nothing is to be dropped of what stands there.
                 Engine::None => unsafe { (&raw mut self.engine).write(Engine::Vector(Table::default())) },
-                Engine::Library { .. } | Engine::Assist(..) => self.engine = Engine::Vector(Table::default()),
+                Engine::Library(_) | Engine::Assist(..) => self.engine = Engine::Vector(Table::default()),
             }
             if let Engine::Vector(table) = &mut self.engine {
                 // SAFETY: the instructions are in force.
@@ -240,19 +221,10 @@ impl Gcm {
         }
         let features = crate::features();
         let hardware = features.has(Feature::Aes) || features.has(Feature::ArmAes);
-        #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
-        let block: Block128 = if hardware { private::aes_hw_encrypt } else { private::AES_encrypt };
-        #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
-        let block: Block128 = private::AES_encrypt;
-        self.engine = Engine::Library { ctx: GcmContext::default(), hardware };
-        if let Engine::Library { ctx, .. } = &mut self.engine {
-            // SAFETY: the table has GCM128_KEY's layout; the schedule was made for the block function.
-            unsafe { private::CRYPTO_gcm128_init_key(&mut ctx.key, self.key.raw(), block, hardware.into()) };
-            if let Some(subkey) = subkey {
-                let GcmKey { htable, gmult, ghash, .. } = &mut ctx.key;
-                // SAFETY: 16 entries. What it says of AVX the table has been told already.
-                unsafe { private::CRYPTO_ghash_init(gmult, ghash, htable.as_mut_ptr(), &mut 0, subkey.as_ptr()) };
-            }
+        self.engine = Engine::Library(Context::new(hardware));
+        if let Engine::Library(ctx) = &mut self.engine {
+            // SAFETY: the schedule was just made, by the code that the context is for.
+            unsafe { ctx.init(self.key.raw(), subkey) };
         }
     }
 
@@ -279,10 +251,8 @@ impl Gcm {
                 wide!(self.key, gcm_start(self.key.keys(), table, &mut self.message, iv));
             },
             Engine::Assist(here, gcm) => assert!(gcm.start(here, iv).is_ok(), "AES-GCM by CPACF"),
-            // SAFETY: the context has GCM128_CONTEXT's layout and a key.
-            Engine::Library { ctx, .. } => unsafe {
-                private::CRYPTO_gcm128_setiv(ctx, self.key.raw(), iv.as_ptr(), iv.len())
-            },
+            // SAFETY: the context has its key of this schedule.
+            Engine::Library(ctx) => unsafe { ctx.set_iv(self.key.raw(), iv) },
             Engine::None => panic!("no key"),
         }
     }
@@ -310,8 +280,8 @@ impl Gcm {
             Engine::Assist(here, gcm) => {
                 gcm.text_length() == 0 && within(gcm.aad_length(), data.len(), MOST[1]) && gcm.aad(here, data).is_ok()
             }
-            // SAFETY: the context has GCM128_CONTEXT's layout and a key; pointer and length describe the slice.
-            Engine::Library { ctx, .. } => unsafe { private::CRYPTO_gcm128_aad(ctx, data.as_ptr(), data.len()) == 1 },
+            // SAFETY: the context has a key.
+            Engine::Library(ctx) => unsafe { ctx.aad(data) },
             Engine::None => false,
         };
         if done { Ok(()) } else { Err(Error::Failed("AES-GCM additional data")) }
@@ -354,11 +324,8 @@ impl Gcm {
             Engine::Assist(here, gcm) => {
                 within(gcm.text_length(), io.len(), MOST[0]) && gcm.crypt(here, encrypting, io).is_ok()
             }
-            Engine::Library { ctx, hardware } => {
-                let (key, hardware) = (self.key.raw(), *hardware);
-                // SAFETY: the buffers have the length given, the context its key, and the counter mode suits the schedule.
-                unsafe { library(ctx, key, hardware, encrypting, io) }
-            }
+            // SAFETY: the context has its key of this schedule.
+            Engine::Library(ctx) => unsafe { ctx.crypt(self.key.raw(), encrypting, io) },
             Engine::None => false,
         };
         if done { Ok(()) } else { Err(Error::Failed("AES-GCM")) }
@@ -376,10 +343,7 @@ impl Gcm {
             // SAFETY: the instructions are in force.
             Engine::Vector(_) => unsafe { wide!(self.key, gcm_resume(&mut self.message, counter, hash)) },
             Engine::Assist(_, gcm) => gcm.resume(counter, hash),
-            Engine::Library { ctx, .. } => {
-                (ctx.yi, ctx.xi) = (*counter, *hash);
-                (ctx.len, ctx.mres, ctx.ares) = ([0; 2], 0, 0);
-            }
+            Engine::Library(ctx) => ctx.resume(counter, hash),
             Engine::None => panic!("no key"),
         }
     }
@@ -399,7 +363,7 @@ impl Gcm {
                 (counter, hash)
             }
             Engine::Assist(_, gcm) => gcm.progress(),
-            Engine::Library { ctx, .. } => (ctx.yi, ctx.xi),
+            Engine::Library(ctx) => ctx.progress(),
             Engine::None => panic!("no key"),
         }
     }
@@ -420,40 +384,9 @@ impl Gcm {
                 wide!(self.key, gcm_tag(table, &mut self.message))
             },
             Engine::Assist(here, gcm) => gcm.tag(here).expect("AES-GCM by CPACF"),
-            Engine::Library { ctx, .. } => {
-                let mut out = [0; TAG];
-                // SAFETY: the tag has the length given.
-                unsafe { private::CRYPTO_gcm128_tag(ctx, out.as_mut_ptr(), TAG) };
-                out
-            }
+            // SAFETY: the context has a key.
+            Engine::Library(ctx) => unsafe { ctx.tag() },
             Engine::None => panic!("no key"),
         }
     }
-}
-
-/// # Safety
-/// The context has the key set, `key` is the schedule of that key, and the buffers have the length given; `hardware` is set only where AES
-/// instructions are in force.
-unsafe fn library(
-    ctx: &mut GcmContext,
-    key: *const lc::AES_KEY,
-    hardware: bool,
-    encrypting: bool,
-    io: InOut<'_>,
-) -> bool {
-    let (input, output, len) = (io.input(), io.output(), io.len());
-    // SAFETY: the caller gives a context with its key set, the schedule of that key, and buffers of the length given; `hardware` is set
-    // only where AWS-LC's AES instructions are in force.
-    let done = unsafe {
-        #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
-        if hardware {
-            let run =
-                if encrypting { private::CRYPTO_gcm128_encrypt_ctr32 } else { private::CRYPTO_gcm128_decrypt_ctr32 };
-            return run(ctx, key, input, output, len, private::aes_hw_ctr32_encrypt_blocks) == 1;
-        }
-        let _ = hardware;
-        let run = if encrypting { private::CRYPTO_gcm128_encrypt } else { private::CRYPTO_gcm128_decrypt };
-        run(ctx, key, input, output, len)
-    };
-    done == 1
 }

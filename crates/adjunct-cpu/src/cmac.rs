@@ -1,7 +1,7 @@
 //! CMAC, in place and without allocation.
 
-use super::cipher::AesKey;
-use super::cipher_des::Des;
+use super::cipher::aes::AesKey;
+use super::cipher::des::Des;
 use crate::cpacf;
 use adjunct_base::catalogue::Function;
 use adjunct_base::error::Error;
@@ -21,6 +21,7 @@ pub enum BlockCipher {
 
 impl BlockCipher {
     /// Length of a block, and of the MAC, in bytes.
+    #[inline]
     pub const fn block(self) -> usize {
         match self {
             BlockCipher::Aes(_) => 16,
@@ -29,6 +30,7 @@ impl BlockCipher {
     }
 
     /// Length of the key in bytes.
+    #[inline]
     pub const fn key_length(self) -> usize {
         match self {
             BlockCipher::Aes(length) => length,
@@ -135,6 +137,7 @@ impl Cmac {
     ///
     /// # Errors
     /// [`Error::Length`] where the key's length is not the cipher's.
+    #[inline]
     pub fn new(cipher: BlockCipher, key: &[u8]) -> Result<Cmac, Error> {
         let mut cmac = Cmac::default();
         cmac.set_key(cipher, key)?;
@@ -145,6 +148,7 @@ impl Cmac {
     ///
     /// # Errors
     /// As for [`Cmac::new`].
+    #[inline]
     pub fn set_key(&mut self, cipher: BlockCipher, key: &[u8]) -> Result<(), Error> {
         if key.len() != cipher.key_length() {
             return Err(Error::Length { what: "CMAC key", got: key.len(), expected: "that of the cipher" });
@@ -187,6 +191,7 @@ impl Cmac {
     }
 
     /// The cipher.
+    #[inline]
     pub fn cipher(&self) -> BlockCipher {
         self.key.cipher
     }
@@ -202,12 +207,14 @@ impl Cmac {
     ///
     /// # Panics
     /// Where it is not a block.
+    #[inline]
     pub fn resume(&mut self, chain: &[u8]) {
         self.reset();
         self.message.chain[..self.key.cipher.block()].copy_from_slice(chain);
     }
 
-    /// Takes parts of whole blocks, which are not the message's last, and gives the chaining value behind them.
+    /// Where the message has come to after parts of whole blocks, all of which are followed by more.
+    #[inline]
     pub fn chain(&mut self, blocks: &[u8]) -> &[u8] {
         if !blocks.is_empty() {
             self.key.encrypt(&mut self.message.chain, blocks);

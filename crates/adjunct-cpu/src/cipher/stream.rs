@@ -1,7 +1,7 @@
 //! CTR, CFB and OFB (NIST SP 800-38A) made of single blocks, for ciphers and segments that no function takes whole. `encrypt` is
 //! ECB encryption of whole blocks of `B` bytes.
 
-use super::cipher::AesKey;
+use super::aes::AesKey;
 use adjunct_kernels::{InOut, wipe};
 
 impl AesKey {

@@ -70,7 +70,7 @@ impl Des {
         self.schedules.each_ref().map(|s| s.as_ptr().cast())
     }
 
-    /// Has an instruction for all of a mode do the whole units of a message, where there is one; gives what is left of it.
+    /// Has one instruction work on the whole units of a message, if the CPU has one for the mode; gives what is left of the message.
     fn at_once<'a>(
         &self,
         unit: usize,

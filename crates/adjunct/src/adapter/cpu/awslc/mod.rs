@@ -37,8 +37,8 @@ pub mod rsa_crt;
 mod seed;
 mod threads;
 
-/// Seeds the library's random generator and its fork detection, so that nothing is opened or mapped later, and has made what it makes at
-/// first use and servers need: not each process that a server forks for a connection then makes it anew.
+/// Seeds the library's random generator and its fork detection, so that nothing is opened or mapped later, and makes what the library makes at first
+/// use and servers need, so that not each process that a server forks for a connection makes it anew.
 pub(crate) fn prime() {
     let mut byte = [0u8; 1];
     random(&mut byte);
@@ -80,8 +80,8 @@ fn random_mixed(out: &mut [u8], mixed: &[u8; 32]) -> bool {
     unsafe { aws_lc_sys::RAND_bytes_with_user_prediction_resistance(data, length, mixed.as_ptr()) == 1 }
 }
 
-/// Fills `out` from the library's generator (CTR-DRBG, fork-safe; `seed.rs` says what seeds it). On s390x with bytes of the
-/// true random number generator mixed in, each time, where there is one: never those alone.
+/// Fills `out` from the library's generator (CTR-DRBG, fork-safe; `seed.rs` says what seeds it). On s390x bytes of the true random number generator
+/// are mixed in each time, if there is one: they are never used alone.
 pub fn random(out: &mut [u8]) {
     #[cfg(target_arch = "s390x")]
     {

@@ -15,7 +15,7 @@ use cryptoki_sys::*;
 use std::sync::Arc;
 use zeroize::Zeroizing;
 
-/// A scheme, of what the mechanism owns.
+/// A padding scheme with its parameters, which it owns.
 enum Scheme {
     Pkcs1,
     Raw,
@@ -38,7 +38,7 @@ impl Scheme {
         })
     }
 
-    /// The longest message with a modulus of so many bytes; `None` where the scheme does not fit into it.
+    /// The longest message with a modulus of `size` bytes; `None` where the scheme does not fit into it.
     fn most(&self, size: usize) -> Option<usize> {
         match self {
             Scheme::Pkcs1 => size.checked_sub(11),

@@ -58,7 +58,7 @@ enum Family {
     Eddsa,
 }
 
-/// The scheme of a mechanism, and the hash of one that hashes what it signs.
+/// The scheme of a mechanism, and the hash of a mechanism that hashes the data that it signs.
 const fn family(kind: CK_MECHANISM_TYPE) -> Option<(Family, Option<Hash>)> {
     Some(match kind {
         CKM_RSA_PKCS => (Family::Pkcs1, None),
@@ -184,7 +184,7 @@ impl Signing {
     }
 }
 
-/// Whether a scheme fits into a modulus of so many bits: the hash at all, and the salt that is asked for besides.
+/// Checks that a scheme fits into a modulus of `bits` bits: the hash at all, and the salt that is asked for besides.
 ///
 /// # Errors
 /// `CKR_KEY_SIZE_RANGE` where no salt would help, `CKR_MECHANISM_PARAM_INVALID` where a shorter one would.

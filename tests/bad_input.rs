@@ -197,7 +197,7 @@ impl Machine {
         self.lab.module().display().to_string()
     }
 
-    /// `adjunct openssl enable` for some programs, with a module that is there.
+    /// The words of `adjunct openssl enable` for some programs, with an existing module.
     fn enable<'a>(&self, whose: &'a str, module: &'a str) -> Vec<&'a str> {
         vec!["openssl", "enable", "--for", whose, "--yes", "--trust-module", "--module", module]
     }

@@ -19,7 +19,7 @@ fn size() -> (usize, usize, usize) {
     either((200, 600, 2), (20, 60, 1))
 }
 
-/// When programs ask cards. Where not everything is tried it is for each operation: twenty clients are no crowd of operations.
+/// When programs ask cards. Where not everything is tried it is for each operation: twenty clients do not crowd the machine.
 fn asked() -> &'static [Asked] {
     either(&[Asked::Always, Asked::WhenCrowded], &[Asked::Always])
 }
@@ -34,7 +34,7 @@ fn under_failures(daemon: &mut Daemon, client: impl Fn(usize) -> Result<(), Stri
     daemon.rests();
 }
 
-/// Says what cards did, which is to be something where they are always asked, and what they were asked in vain.
+/// Prints what cards did, which has to be something where they are always asked, and what they were asked in vain.
 fn some_on_cards(what: &str, asked: Asked, counted: &Counted) {
     let ((on, not_on), why) = (counted.on_cards(), counted.refused());
     println!("{what}, cards asked {asked:?}: {on} operations on cards, {not_on} that no card did: {why:?}");

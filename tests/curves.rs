@@ -15,7 +15,7 @@ struct Bench {
     lab: Lab,
 }
 
-/// What became of a command: its status, output, and what it said.
+/// How a command ended: its status, output, and errors.
 #[derive(PartialEq, Eq)]
 struct End {
     status: Option<i32>,

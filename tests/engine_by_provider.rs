@@ -13,7 +13,7 @@ fn conf(lab: &Lab, name: &str, keys: &str, more: &str) -> PathBuf {
     lab.write(name, format!("config_diagnostics = 1\n{}", adjunct_conf(&lab.module(), keys, more)))
 }
 
-/// What `openssl engine -c` lists of ours; `None` where this OpenSSL has no engines.
+/// What `openssl engine -c` lists of adjunct's; `None` where this OpenSSL has no engines.
 fn listed(lab: &Lab, system: &System, conf: &std::path::Path) -> Option<String> {
     let out = lab.try_openssl(system, conf, &["engine", "-c"], b"");
     let text = String::from_utf8_lossy(&out.stdout).into_owned();
@@ -100,7 +100,7 @@ fn ssh_agrees_on_keys_through_it() {
     }
 }
 
-/// A configuration of a program's own, as `adjunct openssl enable --for sshd` writes it, and what it leads to gone, one
+/// A configuration of a program's own, as `adjunct openssl enable --for sshd` writes it, locks nobody out when what it leads to is taken away, one
 /// after the other: real logins go on, on every OpenSSL, though the system's file wants every error told.
 #[test]
 fn an_own_configuration_locks_nobody_out() {

@@ -55,8 +55,8 @@ fn hello(lab: &Lab) -> Vec<u8> {
     hello
 }
 
-/// HAProxy with `global` in its configuration, under more connections than it has cores, some of which their clients leave
-/// in the middle of the handshake; what it counted.
+/// Runs HAProxy with `global` in its configuration, under more connections than it has cores, some of which their clients leave in the middle of the
+/// handshake; gives what it counted.
 fn haproxy(global: &str, kind: &str) -> Counters {
     let (lab, here) = (Lab::new(), System::here());
     certificates(&lab);

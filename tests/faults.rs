@@ -19,7 +19,7 @@ fn module(lab: &Lab, name: &str, code: &str) -> PathBuf {
     path
 }
 
-/// Configurations with something wrong, by what it is; all of them list the default provider.
+/// Configurations with an error, by the kind of error; all of them list the default provider.
 fn faults(lab: &Lab) -> Vec<(&'static str, PathBuf)> {
     let refusing =
         module(lab, "refusing", "int OSSL_provider_init(void *a, void *b, void **c, void **d) { return 0; }\n");

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::process::Command;
 
-/// What stands beside a crate: what it depends on, and whether unsafe code is forbidden.
+/// A crate's row: what it depends on, and whether unsafe code is forbidden.
 type Row = (BTreeSet<String>, bool);
 
 /// The words between backticks.

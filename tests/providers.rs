@@ -35,7 +35,7 @@ struct Tpm {
 }
 
 impl Tpm {
-    /// `None`, with the reason printed, where there is no swtpm or no tpm2-openssl.
+    /// Starts a TPM; `None`, with the reason printed, where there is no swtpm or no tpm2-openssl.
     fn start(lab: &Lab) -> Option<Tpm> {
         let module = format!("/usr/lib/{}-linux-gnu/ossl-modules/tpm2.so", std::env::consts::ARCH);
         if !Path::new(&module).is_file() || !Path::new("/usr/bin/swtpm").is_file() {
@@ -137,7 +137,7 @@ fn a_key_meant_for_a_tpm_is_the_tpms() {
     lab.moved("enabled", &before, &["SHA-256"]);
 }
 
-/// Any provider, on every OpenSSL there is: one that has digests alone makes no key, and OpenSSL's own none in its place.
+/// A provider without keys makes none, on every OpenSSL there is, and neither does OpenSSL's own in its place.
 #[test]
 fn a_provider_without_keys_makes_none() {
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("../crates/adjunct-openssl/tests/neighbours/provider.c");

@@ -146,7 +146,7 @@ impl std::fmt::Debug for Shared {
 }
 
 impl Crew {
-    /// Forks so many processes. The caller is to have one thread.
+    /// Forks `count` processes. The calling process must have one thread.
     ///
     /// # Errors
     /// [`Error::Io`] where there cannot be so many.

@@ -265,7 +265,7 @@ impl Side {
         if result == 1 { Ok(()) } else { Err(self.failure(what)) }
     }
 
-    /// Takes ownership of what a `_new` or `_fetch` function gave; `None` for null.
+    /// Takes ownership of the result of a `_new` or `_fetch` function; `None` for null.
     pub fn own(&self, object: Object, free: unsafe extern "C" fn(Object)) -> Option<Owned> {
         (!object.is_null()).then_some(Owned { object, free })
     }
@@ -329,7 +329,7 @@ impl Params {
     }
 }
 
-/// A file in memory that holds `bytes`; `name` is for those who look at the process.
+/// Makes a file in memory that holds `bytes`; `name` is shown in /proc.
 fn memory_file(name: &str, bytes: &[u8]) -> std::io::Result<OwnedFd> {
     let file = rustix::fs::memfd_create(name, rustix::fs::MemfdFlags::CLOEXEC)?;
     let mut file = std::fs::File::from(file);

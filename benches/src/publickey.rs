@@ -61,7 +61,7 @@ pub struct Kind {
 }
 
 impl Kind {
-    /// A key of OpenSSL's `name`, of an EC group (or none) and so many bits (or 0); rows begin with `title`.
+    /// A kind of key: OpenSSL's `name`, the EC group (or none) and the bits (or 0); rows begin with `title`.
     pub const fn new(title: &'static str, name: &'static str, group: &'static str, bits: u32) -> Kind {
         Kind { name, group, bits, title }
     }
@@ -220,7 +220,7 @@ impl Row {
         Ok(key.map(|key| Keys { key, original }))
     }
 
-    /// The row's key made of what [`to_der`] gave, perhaps in another process; `None` where a side does not have the key type.
+    /// Makes the row's keys from the data of [`to_der`], perhaps written by another process; `None` where a side does not have the key type.
     pub fn keys_of(self, der: &[u8], side: Side, stock: Side) -> Result<Option<Keys>, Error> {
         let original = from_der(stock, der)?;
         let key = copy(&original, stock, side, self.kind.name, KEY_PAIR)?;

@@ -49,8 +49,8 @@ impl Unit {
         Some(Unit { name, width, times: PASSES * INSTRUCTIONS as u64, work: Work::new(Vec::new(), run) })
     }
 
-    /// A round of AES encryption among the products that GCM takes for so many rounds, as wide as this CPU has both; `None` where it has
-    /// them for single blocks only.
+    /// A round of AES encryption among the products that GCM takes for `rounds` rounds, as wide as this CPU has both; `None` where it has them for
+    /// single blocks only.
     #[cfg(target_arch = "x86_64")]
     pub fn gcm(rounds: usize) -> Option<Unit> {
         let features = cpu::features();

@@ -101,7 +101,7 @@ fn connection(context: *mut c_void, stream: &UnixStream, server: bool) {
     }
 }
 
-/// The clients: a process that answers whoever connects.
+/// Runs the clients: a process that answers any connection.
 fn clients(streams: &[(UnixStream, UnixStream)], version: c_long, suite: Option<&CStr>) -> ! {
     // SAFETY: documented call.
     sure(unsafe { OPENSSL_init_crypto(NO_LOAD_CONFIG, null()) } == 1, "OPENSSL_init_crypto");
@@ -127,7 +127,7 @@ fn fork() -> libc::pid_t {
     pid
 }
 
-/// Waits for a child, which must have ended well; what it took.
+/// Waits for a child, which must have ended well; gives what it took.
 fn wait(pid: libc::pid_t) -> libc::rusage {
     let (mut status, mut usage) = (0, std::mem::MaybeUninit::zeroed());
     // SAFETY: both are written where the call succeeds.

@@ -17,7 +17,7 @@ pub mod token;
 use std::collections::BTreeSet;
 use std::sync::{Mutex, PoisonError};
 
-/// Says, once a program, what is not tested and why: past the capture of tests' output, which nobody sees of one that passes.
+/// Says, once a program, what is not tested and why, past the capture of tests' output, which is not shown for a test that passes.
 pub fn skipped(why: &str) {
     use std::io::Write;
     static SAID: Mutex<BTreeSet<String>> = Mutex::new(BTreeSet::new());

@@ -62,7 +62,7 @@ impl Load {
         self.over.load(Relaxed)
     }
 
-    /// Waits until so many more have been served.
+    /// Waits until `clients` more clients have been served.
     pub fn more(&self, clients: usize) {
         let before = self.done();
         until("more clients", || self.is_over() || self.done() >= before + clients);

@@ -20,7 +20,7 @@ fn deep(left: u32, dropped: &mut u32) -> u32 {
     deep(left - 1, counts.0) + 1
 }
 
-/// Whether a panic so many calls down is caught, and drops a value of each.
+/// Whether a panic `depth` calls down is caught, and drops a value of each.
 fn caught(depth: u32) -> bool {
     let mut dropped = 0;
     let ended = catch_unwind(AssertUnwindSafe(|| deep(depth, &mut dropped)));

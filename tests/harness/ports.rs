@@ -4,8 +4,8 @@ use std::collections::VecDeque;
 use std::net::{TcpListener, TcpStream};
 use std::sync::{Mutex, PoisonError};
 
-/// A listener at a free port that nobody else in this program gets soon: between a test's finding a port free and its server's
-/// binding it, the system gives the same one to whoever asks.
+/// A listener at a free port that no other part of this program gets soon: between a test's finding a port free and its server's binding it, the
+/// system would give the same one to any caller.
 pub fn listener() -> TcpListener {
     static GIVEN: Mutex<VecDeque<u16>> = Mutex::new(VecDeque::new());
     loop {
@@ -31,7 +31,7 @@ fn port(listener: &TcpListener) -> u16 {
     listener.local_addr().expect("an address").port()
 }
 
-/// A port that refuses connections for as long as this lives: it is taken, and nobody listens there.
+/// A port that refuses connections for as long as this lives: it is taken, and no socket listens there.
 #[derive(Debug)]
 pub struct Refusing {
     /// The port.

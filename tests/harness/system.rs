@@ -137,8 +137,8 @@ pub const NEWER: [&str; 2] = ["trixie", NEWEST];
 /// Debian's suite with the newest OpenSSH and OpenSSL.
 pub const NEWEST: &str = "sid";
 
-/// The newest OpenSSH and OpenSSL that the tests know: which algorithms there are, and which of them reach adjunct. A suite that
-/// goes on every day is not to decide whether a change of ours is right.
+/// The newest OpenSSH and OpenSSL that the tests know: which algorithms there are, and which of them reach adjunct. A suite that changes every day
+/// must not decide whether a change of ours is right.
 const KNOWN: (Version, Version) = ((10, 6), (3, 6));
 
 /// The folder the build puts programs in (`target/release`).

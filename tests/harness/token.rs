@@ -59,7 +59,7 @@ impl Token {
         self.lab.path(name).display().to_string()
     }
 
-    /// What leads to the tokens and to the lab's counters, and away from the home of whoever runs this.
+    /// The environment that leads programs to the tokens and to the lab's counters, and away from the home of the user who runs this.
     pub fn environment(&self) -> Vec<(String, String)> {
         let mut set = self.lab.environment();
         set.push(("ADJUNCT_PKCS11_CONF".to_owned(), self.path("tokens.conf")));
@@ -118,7 +118,7 @@ impl Default for Token {
     }
 }
 
-/// Runs a command, which must succeed; what it printed.
+/// Runs a command, which must succeed; gives what it printed.
 pub fn succeed(command: &mut Command) -> String {
     let out = feed(command, b"");
     assert!(out.status.success(), "{command:?}: {}\n{}", out.status, said(&out));

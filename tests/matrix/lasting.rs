@@ -224,7 +224,7 @@ fn a_jump_host_passes_a_login_on() {
 struct Held {
     listener: Listener,
     ssh: Child,
-    /// How many descriptors what it runs was given, in words.
+    /// Number of descriptors that the session's command was given, in words.
     given: String,
 }
 

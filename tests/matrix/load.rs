@@ -56,7 +56,7 @@ fn login(pair: &Pair, side: &Side, port: u16, data: &[u8]) -> Result<(), String>
     Err(format!("{}, {} bytes: {}", out.status, out.stdout.len(), String::from_utf8_lossy(&out.stderr)))
 }
 
-/// The server's counts after so many logins: neither one lost nor one too many.
+/// Checks the server's counts after `logins` logins: neither one lost nor one too many.
 fn exact(system: &str, versions: Versions, counted: &Counted, logins: u64) {
     let counts = counted.read();
     if way("ecdh-sha2-nistp256", versions).reaches(Modules::Both) {

@@ -16,8 +16,8 @@ use adjunct_e2e::{deep, skipped};
 use std::panic::AssertUnwindSafe;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
-/// The system of a name, unless, as is then said, it cannot be had or the tests do not run as root with the right to mount: only
-/// root's sshd separates privileges, and what it needs of folders and accounts is mounted.
+/// The system of a name; `None`, with a message, where it cannot be had or the tests do not run as root with the right to mount: only root's sshd
+/// separates privileges, and the folders and accounts that it needs are mounted.
 fn system(name: &'static str) -> Option<System> {
     if !is_root() || !namespaces() {
         skipped("only root's sshd separates privileges and changes users, and needs a mount namespace");

@@ -78,7 +78,7 @@ fn printed(page: &str) -> Vec<Printed> {
     all
 }
 
-/// A home, the commands' folder, and what they find there.
+/// A home, the commands' folder, and the files that they find there.
 struct Stage {
     token: Token,
     /// Assignments of the page, which later commands see.

@@ -49,7 +49,7 @@ const ROUNDS: u64 = 4;
 const LONGEST: Duration = Duration::from_secs(2);
 
 struct Control {
-    /// Held until all threads are there; then whether they are.
+    /// Lock held until all threads are ready; then whether they are.
     start: Mutex<bool>,
     barrier: Barrier,
     side: AtomicUsize,

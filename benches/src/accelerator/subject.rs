@@ -5,7 +5,7 @@ use crate::publickey::{Kind, Operation, Row};
 /// What AWS-LC and the kernels are asked for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Function {
-    /// RSA signature, PKCS#1 v1.5 with SHA-256, of so many bits.
+    /// RSA signature, PKCS#1 v1.5 with SHA-256, with a modulus of this many bits.
     Rsa(u32),
     /// ECDSA with SHA-256.
     Ecdsa(Curve),

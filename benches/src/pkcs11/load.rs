@@ -32,7 +32,7 @@ pub trait Thread {
     fn end(self) -> Result<(), Why>;
 }
 
-/// Runs so many threads for so long; `make` gives each, by its number, what it works with.
+/// Runs `threads` threads for `length`; `make` gives each, by its number, what it works with.
 ///
 /// # Errors
 /// [`Why`] one of them could not go on.
@@ -76,8 +76,8 @@ pub fn load<T: Thread>(
     Ok(Done { operations: of(&sums.operations), wall, cpu: Duration::from_nanos(of(&sums.cpu)) })
 }
 
-/// What the threads of a slice come to. The time is from when the first begins to when the last ends: the thread that waits for them may
-/// get a CPU long after either.
+/// Sums over the threads of a slice. The time is from when the first begins to when the last ends: the thread that waits for them may get a CPU long
+/// after either.
 struct Sums {
     epoch: Instant,
     operations: AtomicU64,

@@ -176,7 +176,7 @@ pub fn start(path: &Path, slot: CK_SLOT_ID, objects: usize) -> Result<Done, Why>
     Ok(Done { operations: 1, wall: start.elapsed(), cpu: clock::of_thread() - cpu })
 }
 
-/// Looks for at most `most` objects, of which so many are there.
+/// Looks for at most `most` objects, of which `there` exist.
 fn find(session: &Session<'_>, wanted: &Template, most: usize, there: usize) -> Result<(), Why> {
     let found = session.find_first(wanted, most).map_err(|e| Why::of("C_FindObjects", e))?;
     if found.len() == there { Ok(()) } else { Err(Why::Failed(format!("{} objects found", found.len()))) }
@@ -187,7 +187,7 @@ fn label(number: usize) -> String {
     format!("object {number}")
 }
 
-/// Object `number` of those that are looked for: a key of the session, data in the token, which everybody sees.
+/// Template of object `number` among those that are looked for: a key of the session, or data in the token that is seen without a login.
 fn named(number: usize, stays: bool) -> Template {
     let label = label(number);
     let template = if stays {

@@ -3,7 +3,7 @@
 /// A kind of key pair.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Pair {
-    /// RSA of so many bits.
+    /// RSA with a modulus of this many bits.
     Rsa(u16),
     /// ECDSA on P-256.
     P256,
@@ -29,11 +29,11 @@ pub enum By {
 pub enum What {
     /// C_SignInit and C_Sign with a key that stays in the token: RSA with SHA-256, ECDSA of a digest, Ed25519 of 32 bytes.
     Sign(Pair),
-    /// C_EncryptInit and C_Encrypt with AES-256-GCM, of so many bytes.
+    /// C_EncryptInit and C_Encrypt with AES-256-GCM, of this many bytes.
     Gcm(usize),
-    /// C_EncryptInit and C_Encrypt with AES-256-CBC without padding, of so many bytes.
+    /// C_EncryptInit and C_Encrypt with AES-256-CBC without padding, of this many bytes.
     Cbc(usize),
-    /// C_EncryptInit and C_Encrypt with AES-256-CTR, of so many bytes.
+    /// C_EncryptInit and C_Encrypt with AES-256-CTR, of this many bytes.
     Ctr(usize),
     /// C_SignInit and C_Sign with CMAC of AES-256.
     Cmac(usize),
@@ -139,8 +139,8 @@ impl Row {
         matches!(self.what, What::Login | What::Initialize | What::Start)
     }
 
-    /// All rows, with so many threads each, `objects` of a session to find one among, and `stored` of the token. Those that leave something
-    /// behind come last.
+    /// All rows, with `threads` threads each, `objects` objects of a session to find one among, and `stored` objects of the token. Rows that leave
+    /// something behind come last.
     pub fn all(threads: &[u16], objects: usize, stored: usize) -> Vec<Row> {
         use Pair::{Ed25519, P256, P384, Rsa};
         let plain = |what, threads| Row { what, threads, own_key: false, new_session: false, beside: 0 };

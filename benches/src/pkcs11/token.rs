@@ -27,7 +27,7 @@ pub struct Token {
     /// The token's slot.
     pub slot: CK_SLOT_ID,
     pin: Vec<u8>,
-    /// Whether anybody has to log in.
+    /// Whether a login is needed.
     locked: bool,
 }
 

@@ -39,8 +39,8 @@ struct Done {
     error: String,
 }
 
-/// Has so many clients do transactions, for `lead_in` and then for `length`, which counts, or until the first is done. `servers` gives the CPU time of the servers so
-/// far.
+/// Has `clients` clients do transactions, for `lead_in` and then for `length`, which counts, or until the first is done. `servers` gives the CPU time
+/// of the servers so far.
 ///
 /// # Errors
 /// [`Error::Operation`] where a client cannot be made.

@@ -90,7 +90,7 @@ fn verify_data(master: &Secret48, label: &str, transcript: &[u8]) -> Result<[u8;
     derive(master, label, [digest(&SHA384, transcript).as_ref(), &[]])
 }
 
-/// A number of so many bytes.
+/// A number in N bytes, big-endian.
 fn length<const N: usize>(value: usize) -> [u8; N] {
     let bytes = (value as u64).to_be_bytes();
     std::array::from_fn(|at| bytes[bytes.len() - N + at])

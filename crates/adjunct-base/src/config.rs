@@ -233,8 +233,8 @@ impl LibicaModes {
         }
     }
 
-    /// Whether software serves `function`. RSA keys are made in software everywhere, so whether fallbacks are on does not matter
-    /// there; Curve448 is libcrypto's, where there is one.
+    /// Whether software serves `function`. RSA keys are made in software everywhere, so fallbacks do not matter there; Curve448 is libcrypto's, if
+    /// there is one.
     pub fn in_software(self, function: Function, libcrypto: impl FnOnce() -> bool) -> bool {
         use Function::*;
         match function {

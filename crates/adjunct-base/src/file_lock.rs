@@ -111,7 +111,7 @@ fn set_old(file: &OwnedFd) -> Result<()> {
 }
 
 impl FileLock {
-    /// Locks the whole of a file that is open for writing; gives it back where somebody else has done so.
+    /// Locks the whole of a file that is open for writing; gives it back if another has locked it.
     ///
     /// # Errors
     /// What the system says: file systems without locks have ENOLCK.
@@ -174,7 +174,7 @@ impl Drop for FileLock {
     }
 }
 
-/// Whether somebody else has locked a file, by either kind of lock, as far as the system tells; and its process, which it knows of a POSIX lock.
+/// Whether another has locked a file, by either kind of lock, as far as the system tells; and its process, which the system knows for a POSIX lock.
 ///
 /// # Errors
 /// What the system says.

@@ -81,7 +81,7 @@ fn renew() -> u32 {
     word.compare_exchange(0, fresh, AcqRel, Acquire).map_or_else(|other| other, |_| fresh)
 }
 
-/// Maps the page, if that has not been done. False where there is none to be had.
+/// Maps the page, if that has not been done. False where the system has none.
 pub fn prime() -> bool {
     extern "C" fn forked() {
         let child = this_process();
@@ -130,8 +130,8 @@ fn new_memory(length: usize) -> *mut libc::c_void {
     unsafe { libc::mmap(null_mut(), length, protection, flags, -1, 0) }
 }
 
-/// New memory of `length` bytes, zeros, that is never unmapped, in no core dump, and zeros again in every child, whoever forks and by
-/// whatever call. `None` where the system cannot do that: Linux before 4.14.
+/// New memory of `length` bytes, zeros, that is never unmapped, in no core dump, and zeros again in every child, by whatever call it is forked.
+/// `None` where the system cannot do that: Linux before 4.14.
 pub fn memory_wiped_in_children(length: usize) -> Option<*mut libc::c_void> {
     let place = new_memory(length);
     // SAFETY: the memory is new, and unmapped only where nobody has seen it.
@@ -148,8 +148,8 @@ pub fn memory_wiped_in_children(length: usize) -> Option<*mut libc::c_void> {
     Some(place)
 }
 
-/// Has the system empty these pages in every child of this process, whoever forks and by whatever call. False where it cannot:
-/// Linux before 4.14, and emulators that know no advice at all but call every one a success.
+/// Has the system empty these pages in every child of this process, by whatever call it is forked. False where it cannot: Linux before 4.14, and
+/// emulators that know no advice at all but call every one a success.
 ///
 /// # Safety
 /// The pages are the caller's own, private and anonymous.

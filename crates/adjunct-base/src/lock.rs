@@ -41,7 +41,7 @@ impl<T> Lock<T> {
         Lock { holder: AtomicU32::new(0), value: UnsafeCell::new(value) }
     }
 
-    /// Runs `body` on the value, which nobody else has meanwhile.
+    /// Runs `body` on the value, which no other thread has meanwhile.
     pub fn hold<R>(&self, body: impl FnOnce(&mut T, Taken) -> R) -> R {
         let generation = generation();
         loop {
@@ -78,7 +78,7 @@ impl<T> Lock<T> {
         None
     }
 
-    /// The value, which nobody shares any more, and whether somebody was inside when this process was forked: then it may be half changed.
+    /// The value, which no other thread shares any more, and whether a thread was inside when this process was forked: then it may be half changed.
     pub fn get_mut(&mut self) -> (&mut T, bool) {
         (self.value.get_mut(), *self.holder.get_mut() != 0)
     }

@@ -192,7 +192,7 @@ impl<T> Default for WriteOnce<T> {
 }
 
 impl<T> WriteOnce<T> {
-    /// The value, if it is there.
+    /// The value, if it has been written.
     #[inline]
     pub fn get(&self) -> Option<&T> {
         // SAFETY: what is there was written before, and is not changed.
@@ -210,7 +210,7 @@ impl<T> WriteOnce<T> {
         Kept::There(value)
     }
 
-    /// The value, which is made and kept where there is none.
+    /// The value, which is made and kept at the first call.
     ///
     /// # Errors
     /// Those of `make`.

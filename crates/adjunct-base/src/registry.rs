@@ -56,7 +56,7 @@ pub fn online(adapter: Adapter) -> bool {
     STATE.0.load(Relaxed) & adapter.bit() != 0
 }
 
-/// Has `adapter` take operations from now on, or no more: what it has been given it still does.
+/// Has `adapter` take operations from now on, or no more; it finishes what it has been given.
 pub fn set_online(adapter: Adapter, online: bool) {
     STATE.set_online(adapter, online);
 }

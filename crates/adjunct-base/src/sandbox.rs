@@ -68,7 +68,7 @@ fn has_filter(status: &[u8]) -> bool {
 
 static NOTED: AtomicBool = AtomicBool::new(false);
 
-/// Finds out whether there is a filter, and, where there is none, whether [`thread_id`] can tell.
+/// Finds out whether there is a filter, and, if there is none, whether [`thread_id`] can tell.
 pub fn prime() {
     if !filtered() {
         compare();

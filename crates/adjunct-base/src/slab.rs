@@ -149,7 +149,7 @@ impl<T> Slab<T> {
         (!first.is_null()).then(|| unsafe { &*first.add(at) })
     }
 
-    /// A place nobody has, and its number.
+    /// A free place, and its number.
     fn take(&self) -> Result<(u32, &Place<T>), Error> {
         let own = own_list();
         let lists = (own..LISTS).chain(0..own);

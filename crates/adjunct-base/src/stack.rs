@@ -18,7 +18,7 @@ pub fn install(run: Run) {
     let _ = RUN.set(run);
 }
 
-/// Runs `body` where there is stack for it; `None`, without having run it, where there is not.
+/// Runs `body` if there is enough stack for it; `None`, without having run it, if there is not.
 pub fn with_room<T>(body: impl FnOnce() -> T) -> Option<T> {
     let Some(run) = RUN.get() else { return Some(body()) };
     let (mut body, mut done) = (Some(body), None);
@@ -26,8 +26,8 @@ pub fn with_room<T>(body: impl FnOnce() -> T) -> Option<T> {
     done
 }
 
-/// Runs `body`, which needs more stack than threads of some programs have left, on a stack of its own; on the caller's where there is no
-/// memory for one, and on targets that cannot switch.
+/// Runs `body`, which needs more stack than threads of some programs have left, on a stack of its own; on the caller's if there is no memory for one,
+/// and on targets that cannot switch.
 pub fn on_own<T>(body: impl FnOnce() -> T) -> Option<T> {
     /// Runs `body` in a frame of its own, so that the caller's frame does not have what `body` needs.
     #[inline(never)]

@@ -13,7 +13,7 @@ use std::sync::atomic::Ordering::{AcqRel, Acquire};
 /// A pointer for each thread, null at first.
 #[derive(Debug)]
 pub struct Key {
-    /// The C library's key and one; 0 while there is none.
+    /// The C library's key plus one; 0 while there is none.
     word: AtomicU32,
     ended: unsafe extern "C" fn(*mut c_void),
 }

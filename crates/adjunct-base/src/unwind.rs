@@ -28,7 +28,7 @@ unsafe extern "C" {
 // No module shows it to its program.
 std::arch::global_asm!(".hidden __wrap__dl_find_object", ".hidden __ehdr_start");
 
-/// Looks `pc` up in this module: 0 and `found` filled in, or -1 where it is not this module's. Takes no lock and asks nobody.
+/// Looks `pc` up in this module: 0 and `found` filled in, or -1 if it is not this module's. Takes no lock.
 ///
 /// # Safety
 /// `found` can be written to.

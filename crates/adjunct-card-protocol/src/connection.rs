@@ -30,7 +30,7 @@ use std::sync::atomic::{AtomicI32, AtomicU32, AtomicU64};
 
 /// The most connections that are kept.
 const PLACES: usize = 16;
-/// Descriptors of ours are above this number, where the program may have so many: some count on what the lowest free one is.
+/// Lowest number of our descriptors, if the program may have as many: some programs rely on the number of the lowest free one.
 const LOWEST: RawFd = 64;
 
 /// Why a card did not do it.
@@ -48,7 +48,7 @@ pub(super) enum Refused {
     Gone,
     /// No reply in time, on a connection that has had one.
     Silent,
-    /// No reply in time on a new connection: perhaps nobody has accepted it yet.
+    /// No reply in time on a new connection: perhaps it was not accepted yet.
     NotAccepted,
     /// No request can be made of it.
     Unfit,
@@ -269,7 +269,7 @@ impl Connection {
     }
 }
 
-/// The address of nobody: the family of ours and nothing else.
+/// An address that names no socket: it has our socket's family and nothing else.
 struct Nobody;
 
 // SAFETY: what is pointed to lives as long as the call, and is as long as is said.
@@ -296,7 +296,7 @@ pub(super) fn is_there() -> bool {
     PLACES_OF_PROCESS.iter().any(|place| place.fd.load(Relaxed) != 0 && place.generation.load(Relaxed) == generation)
 }
 
-/// Whether a filter of system calls is in force. Where prctl is what it kills for, a socket would be as well.
+/// Whether a filter of system calls is in force. A filter that kills for prctl would kill for a socket, too.
 fn filtered() -> bool {
     secure_computing_mode() != Ok(SecureComputingMode::Disabled)
 }
@@ -319,7 +319,7 @@ fn peer(socket: &OwnedFd) -> Result<u32, Errno> {
     if failed == 0 { Ok(found.uid) } else { Err(Errno::IO) }
 }
 
-/// Has a card do a request until a time of the clock, over a connection that is there or a new one; once more where the card went away.
+/// Has a card do a request until a time of the clock, over a kept connection or a new one; once more if the card went away.
 pub(super) fn exchange(client: &Client, wanted: &Wanted<'_, '_>, out: &mut [u8], until: u64) -> Result<(), Refused> {
     let mut found = Connection::waiting();
     for last in [false, true] {

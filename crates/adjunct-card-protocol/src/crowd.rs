@@ -35,7 +35,7 @@ const MAGIC: u64 = u64::from_le_bytes(*b"ADJCRO\x00\x04");
 const CONNECTING: u64 = 14_000;
 /// What stands there of a side that has nothing to do with it.
 const FREE: u64 = 1;
-/// Milliseconds before somebody asks again where nobody was there.
+/// Milliseconds before a program asks again after no daemon answered.
 const OUTAGE: u64 = 1000;
 
 /// The process whose CPU time a connection takes, from its making to its end.
@@ -66,7 +66,7 @@ struct Measured {
     /// were found to be slower; and how long that was.
     until: AtomicU64,
     pause: AtomicU64,
-    /// Milliseconds of the clock before which there is no trial, and how long that was.
+    /// Milliseconds of the clock before which there is no trial, and the length of that pause.
     next: AtomicU64,
     rest: AtomicU64,
     /// Milliseconds of the clock until which all operations go to cards: a trial, or because they were found to be faster.
@@ -93,7 +93,7 @@ pub struct Page {
     cpus: AtomicU64,
     /// The most jobs of a batch; 0 where that has not been said.
     width: AtomicU64,
-    /// Milliseconds of the clock when a card last answered anybody, and when somebody last found nobody there.
+    /// Milliseconds of the clock when a card last answered any program, and when a program last found no daemon.
     answered: AtomicU64,
     nobody: AtomicU64,
     /// What a connection costs each side, in nanoseconds; 0 where that has not been measured.
@@ -151,7 +151,7 @@ impl Page {
         [&measured.alone, &measured.batch, &measured.handing].map(|word| word.load(Relaxed))
     }
 
-    /// A batch took so many nanoseconds of the clock for so many of CPU time.
+    /// Notes that a batch took `clock` nanoseconds of the clock and `cpu` of CPU time.
     pub fn took(&self, kind: Kind, clock: u64, cpu: u64) {
         let now = (clock.saturating_mul(100) / cpu.max(1)).clamp(100, 10_000);
         let word = &self.measured[kind as usize].stretch;
@@ -165,7 +165,7 @@ impl Page {
         self.measured[kind as usize].stretch.load(Relaxed).clamp(100, 10_000) as f32 / 100.0
     }
 
-    /// A connection has taken so many nanoseconds of the CPU time of a side.
+    /// Notes that a connection took `nanoseconds` of a side's CPU time.
     pub fn connected(&self, side: Side, nanoseconds: u64) {
         let word = &self.connecting[side as usize];
         let after = match word.load(Relaxed) {
@@ -175,7 +175,7 @@ impl Page {
         word.store(after.max(FREE), Relaxed);
     }
 
-    /// The daemon has nothing to do with connections any more, until it says what they take.
+    /// Notes that the daemon takes no part in connections any more, until it says what they take.
     pub fn daemon_is_free(&self) {
         self.connecting[Side::Daemon as usize].store(FREE, Relaxed);
     }
@@ -225,8 +225,7 @@ impl Page {
         self.nobody.store(now, Relaxed);
     }
 
-    /// Whether somebody found nobody there, and no card has answered since. Once a second one of those that ask this is told no, and is to
-    /// find out.
+    /// Whether a program found no daemon, and no card has answered since. Once a second, one of the callers is told no, and is to find out.
     #[inline]
     pub fn is_out(&self, now: u64) -> bool {
         let since = self.nobody.load(Relaxed);
@@ -238,7 +237,7 @@ impl Page {
         !over || self.nobody.compare_exchange(since, now, Relaxed, Relaxed).is_err()
     }
 
-    /// Whether a card has answered anybody since.
+    /// Whether a card has answered any program since `since`.
     pub fn answers(&self, since: u64) -> bool {
         self.answered.load(Relaxed) >= since
     }

@@ -41,7 +41,7 @@ use wire::{Kind, Status};
 pub const SYSTEM: &str = "/run/adjunct";
 /// The socket in a daemon's folder.
 pub const SOCKET: &str = "cards.sock";
-/// Milliseconds before this process asks again after nobody was there, and where the next one may be taken soon.
+/// Milliseconds before this process asks again after it found no daemon, and ([`SOON`]) where the next connection may be taken soon.
 const NOBODY: u64 = 1000;
 const SOON: u64 = 20;
 /// The longest pause, in milliseconds, after no reply came in time: it begins at [`SOON`] and doubles each time.
@@ -57,7 +57,7 @@ const MANY: u32 = 8;
 static DONE: AtomicU32 = AtomicU32::new(0);
 static OF: AtomicU32 = AtomicU32::new(0);
 
-/// Whether this process has a connection, or is going to do so many operations, as far as can be seen, that making one costs nothing.
+/// Whether this process has a connection, or is likely to do so many operations that the cost of making one does not matter.
 fn is_connected() -> bool {
     let generation = fork::generation();
     if OF.load(Relaxed) != generation {
@@ -83,9 +83,9 @@ struct Client {
 }
 
 static CLIENT: OnceLock<Option<Client>> = OnceLock::new();
-/// Cards are asked whenever there is one, crowded or not.
+/// Whether cards are asked whenever there is one, crowded or not.
 static ALWAYS: AtomicBool = AtomicBool::new(false);
-/// Milliseconds of the clock before which nobody is asked.
+/// Milliseconds of the clock before which no card is asked.
 static NOT_BEFORE: AtomicU64 = AtomicU64::new(0);
 /// Milliseconds of the clock before which a process does not ask, whatever it prefers, that got no connection: the connection was refused,
 /// or three times in a row no reply came in time and a connection was not accepted.
@@ -99,8 +99,8 @@ pub fn prime() {
     CLIENT.get_or_init(Client::find);
 }
 
-/// Has cards asked whenever there is one, crowded or not; or only where the machine is so crowded that it pays, as from the beginning. On a CPU
-/// without lanes, of keys that are made afterwards.
+/// Sets whether cards are asked whenever there is one, or only where the machine is so crowded that it pays, which is the default. On a CPU without
+/// lanes it holds for keys that are made afterwards.
 pub fn prefer(cards: bool) {
     if cards {
         registry::set_online(Adapter::Card, true);
@@ -108,7 +108,7 @@ pub fn prefer(cards: bool) {
     ALWAYS.store(cards, Relaxed);
 }
 
-/// Whether there is a card that takes operations of this process.
+/// Whether a card takes operations of this process.
 pub fn online() -> bool {
     CLIENT.get().is_some_and(|client| client.as_ref().is_some_and(|client| client.page.cards() != 0))
 }

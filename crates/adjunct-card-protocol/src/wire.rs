@@ -210,7 +210,7 @@ pub fn write_reply(message: &mut [u8; MAX_REPLY], status: Status, jobs: usize, o
     HEAD + output.len()
 }
 
-/// What a message says that is a reply to a request of `kind`: the output, or why there is none.
+/// Parses a message as the reply to a request of `kind`: the output, or why there is none.
 pub fn reply(kind: Kind, message: &[u8]) -> Option<Result<&[u8], Status>> {
     let first = message.get(..HEAD)?;
     let word = u16::from_le_bytes([first[6], first[7]]);

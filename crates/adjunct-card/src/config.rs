@@ -148,7 +148,7 @@ impl Config {
         Limits { waiting: self.waiting, connections: self.connections, share: self.share }
     }
 
-    /// Reads a file; where there is none, and it was not named (`must_be`), there is one accelerator.
+    /// Reads a configuration. If the file does not exist and was not named (`must_be`), the configuration is one accelerator.
     ///
     /// # Errors
     /// [`Error`], with the line where the text is wrong.

@@ -38,7 +38,7 @@ pub enum Item {
     Ioctl(u8),
 }
 
-/// A node: a socket of its own, for what it allows alone. zcryptctl makes them for containers.
+/// A node: a socket of its own, through which programs reach only what it allows. zcryptctl makes nodes for containers.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Node {
     /// Its name.
@@ -61,7 +61,7 @@ pub struct Node {
 pub enum Request {
     /// Has a device take operations, or no more. Those that wait are given to others.
     SetOnline(Device, bool),
-    /// Starts a card's process, or ends it, and what it knows with it.
+    /// Starts a card's process, or ends it with all that it knows.
     SetConfig(u8, bool),
     /// Sets the default domain.
     SetDefaultDomain(u8),

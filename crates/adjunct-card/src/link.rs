@@ -122,7 +122,7 @@ pub fn next_order(socket: impl AsFd) -> Result<Option<(Order, Option<OwnedFd>)>,
     }
 }
 
-/// The next connection to a listening socket that does not wait, with the uid of who made it; `None` where there is no more now.
+/// Accepts the next connection to a listening socket, without waiting, with the uid of the user who made it; `None` where no connection waits.
 ///
 /// # Errors
 /// What the system says.

@@ -50,7 +50,7 @@ impl fmt::Display for Mask {
     }
 }
 
-/// What a card is for.
+/// The mode of a card: the requests that it serves.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Mode {

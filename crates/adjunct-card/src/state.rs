@@ -84,7 +84,7 @@ pub enum Card {
     Online,
     Config,
     Chkstop,
-    /// The process; 0 while there is none.
+    /// Number of the card's process; 0 while there is none.
     Pid,
     MaxMessage,
     /// Sixteen characters.
@@ -151,8 +151,8 @@ fn text(words: impl Iterator<Item = u64>) -> String {
 pub struct Shared(&'static [AtomicU64]);
 
 impl Shared {
-    /// Makes a new file in place of one that may be there, and locks it until the second of the two files given back is closed. The first
-    /// is for the card processes, to [`Shared::map`] it. `fill` writes what readers are to find there from the beginning.
+    /// Makes a new file in place of an existing one, and locks it until the second of the two files given back is closed. The first is for the card
+    /// processes, to [`Shared::map`] it. `fill` writes what readers find there from the beginning.
     ///
     /// # Errors
     /// What the system says.
@@ -308,7 +308,7 @@ fn lock(file: &File) -> io::Result<()> {
     if done == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
-/// Whether somebody has locked the file for writing.
+/// Whether another process has locked the file for writing.
 fn is_locked(file: &File) -> bool {
     let mut lock = write_lock();
     // A lock for reading would be refused by one for writing alone, and may be asked about without the right to write.

@@ -16,13 +16,13 @@ use std::thread::Thread;
 use std::time::Duration;
 use std::{io, thread};
 
-/// How long a thread may take for what it does between two waits before it is sent a signal.
+/// Time that a thread may take between two waits before it is sent a signal.
 const TICK: Duration = Duration::from_millis(10);
 /// Ticks in which nothing happened, after which nothing wakes this process any more.
 const QUIET: u32 = 5;
 /// Threads that there is room for at first: about as many as a card has.
 const MANY: usize = 256;
-/// Ignored where nobody handles it.
+/// The signal that ends a wait. It is ignored where no handler is installed.
 const SIGNAL: libc::c_int = libc::SIGURG;
 
 /// A thread that is watched.

@@ -328,7 +328,8 @@ fn allow_descriptors(daemon: &Daemon) {
     }
 }
 
-/// A descriptor in a message, of which the last copy takes half a minute to close, keeps a card from nobody: the system refuses it, or the wait is ended.
+/// A descriptor in a message, of which the last copy takes half a minute to close, keeps a card from serving no other user: the system refuses it, or
+/// the wait is ended.
 #[test]
 fn descriptors_in_messages_keep_nobody_waiting() {
     use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags, sendmsg, sockopt};

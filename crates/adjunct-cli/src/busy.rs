@@ -12,7 +12,7 @@ use std::time::Instant;
 const MUCH: f64 = 0.10;
 /// Median of the piece of work's times over its best time, above which the machine is called slow.
 const SLOW: f64 = 1.25;
-/// Fewer looks say nothing of what is usual.
+/// Number of looks below which they do not show what is usual.
 const LOOKS: usize = 8;
 
 /// Looks at the machine from its beginning on.

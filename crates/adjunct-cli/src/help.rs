@@ -39,7 +39,7 @@ fn columns() -> usize {
     terminal.or_else(named).unwrap_or(USUAL).min(WIDEST)
 }
 
-/// Breaks indented lines of two columns (a command and what it does) that are too long, so that the second column goes on below itself.
+/// Breaks indented lines of two columns (a command and its description) that are too long, so that the second column continues below itself.
 fn hanging(text: &str, columns: usize) -> String {
     let mut out = Vec::new();
     for line in text.lines() {

@@ -9,12 +9,12 @@ use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Component, Path, PathBuf};
 
-/// A module of ours, or another in its place.
+/// A module of adjunct's, or another in its place.
 #[derive(Debug)]
 pub(crate) struct Make {
     /// File names of the module: installed, and as cargo builds it.
     names: [&'static str; 2],
-    /// What is said where there is none.
+    /// The message where there is no module.
     missing: &'static str,
     /// Who loads the module.
     users: &'static str,
@@ -78,12 +78,12 @@ pub(crate) struct Choice<'a> {
     pub trusted: bool,
 }
 
-/// What the module is for.
+/// The purpose of the module.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Purpose {
     /// A configuration that stays, for programs that start later.
     Configuration,
-    /// A run of this command and of what it starts.
+    /// A run of this command and of the programs that it starts.
     Run,
 }
 
@@ -238,9 +238,8 @@ pub(crate) fn program() -> std::io::Result<PathBuf> {
     Ok(by_loader.then(called).flatten().unwrap_or(running))
 }
 
-/// The module's path without links, where only those can change it who can change `program`: it lies in the same folder, is no
-/// link, is the program's owner's or root's (in a folder as /tmp, everybody may add a file of his own), and nobody may write it
-/// who may not write the program.
+/// The module's path without links, if only users who can change `program` can change it: it lies in the same folder, is no link, belongs to the
+/// program's owner or root (in a folder as /tmp, any user may add a file), and no user may write it who may not write the program.
 fn no_worse(module: &Path, program: &Path) -> Option<PathBuf> {
     let folder = fs::canonicalize(program.parent()?).ok()?;
     let same = fs::canonicalize(module.parent()?).ok()? == folder;

@@ -269,7 +269,7 @@ fn promtool_finds_nothing_wrong() {
     }
 }
 
-/// Waits until something is there, a minute at most.
+/// Waits until `look` finds something, a minute at most.
 fn awaited<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
     let start = Instant::now();
     loop {

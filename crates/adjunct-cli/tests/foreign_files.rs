@@ -5,7 +5,7 @@ use std::path::Path;
 use std::process::{Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
-/// The command's name and its words; `@` is the FIFO. Those that need a token or a bus of cards first may say that in place of the file.
+/// The command's name and its words; `@` is the FIFO. Commands that need a token or a bus of cards first may report that in place of the file.
 const OPTIONS: &[(&str, &str)] = &[
     ("adjunct", "openssl status --config @"),
     ("adjunct", "openssl enable --yes --config @"),

@@ -266,7 +266,7 @@ fn without_a_compiler_the_rules_are_taken_and_that_is_said() {
     );
 }
 
-/// Keys lie in the one token that keeps some; where none does, and where there is no token of a label, that is said.
+/// A configuration for keys names the one token that keeps some; where none does, and where there is no token of a label, it says so.
 #[test]
 fn a_configuration_for_keys_names_the_token_that_keeps_them() {
     let Some(module) = own_pkcs11() else { return };

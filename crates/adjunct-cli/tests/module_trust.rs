@@ -206,7 +206,7 @@ fn as_root_a_module_beside_the_program_is_trusted_for_a_run() {
     assert!(said().contains("is no regular file"), "{}", said());
 }
 
-/// Java loads the module that a configuration names, for root as for anybody.
+/// Java loads the module that a configuration names, for root as for any user.
 #[test]
 fn as_root_java_verify_loads_no_module_that_others_can_change() {
     if !nix::unistd::geteuid().is_root() {

@@ -140,7 +140,7 @@ fn set_ups_of_many_shapes_keep_what_they_had() {
     }
 }
 
-/// OpenSSL learnt late to read such a file; either way nobody is left with one that does not work.
+/// A file with a byte order mark is edited or refused, since OpenSSL learnt late to read one; a change never leaves a file that does not work.
 #[test]
 fn a_byte_order_mark_is_served_or_refused() {
     let config = b"\xef\xbb\xbfopenssl_conf = i\n[i]\n";

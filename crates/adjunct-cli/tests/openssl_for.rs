@@ -301,7 +301,7 @@ fn a_restart_is_seen_to_work() {
     assert_eq!(etc.differences(), "");
 }
 
-/// Interrupted anywhere, everything is as before or everything is there.
+/// An interrupt anywhere leaves everything as before, or everything done.
 #[test]
 fn an_interrupt_leaves_nothing_half_done() {
     let Some(etc) = Etc::new() else { return };

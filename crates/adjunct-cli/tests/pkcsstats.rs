@@ -88,7 +88,7 @@ fn row(name: &str, counts: [u64; 5]) -> String {
     format!("{name:<30} |{counts}\n")
 }
 
-/// The name of whoever runs the tests.
+/// Name of the user who runs the tests.
 fn user() -> String {
     let output = Command::new("id").arg("-un").output().unwrap();
     String::from_utf8(output.stdout).unwrap().trim_end().to_owned()

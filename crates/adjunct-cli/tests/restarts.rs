@@ -62,7 +62,7 @@ impl Machine {
         command.output().unwrap()
     }
 
-    /// What is shown at a terminal where somebody types `answers`.
+    /// Runs at a terminal where `answers` is typed; gives what is shown.
     fn asks(&self, answers: &str) -> String {
         let line = format!("'{ADJUNCT}' {}; echo status=$?", self.words().map(|word| format!("'{word}'")).join(" "));
         let mut command = Command::new("script");

@@ -146,7 +146,7 @@ fn the_whole_way_and_back() {
     assert_eq!(said(&nothing).0, "adjunct is not set up\n");
 }
 
-/// Without a policy nobody is refused: sshd's lists are not written.
+/// Without a policy no peer is refused: sshd's lists are not written.
 #[test]
 fn without_a_policy_sshd_s_lists_stay() {
     let Some(machine) = Machine::new() else { return };

@@ -143,7 +143,7 @@ fn dbclient(place: &Place) -> Option<Client> {
     Some(client(place, "Dropbear", version, text))
 }
 
-/// Reads the KEXINIT of whoever connects (RFC 4253, 4.2, 6 and 7.1).
+/// Reads the KEXINIT of a client that connects (RFC 4253, 4.2, 6 and 7.1).
 fn kexinit(listener: &TcpListener, whose: &str) -> Lists {
     listener.set_nonblocking(true).unwrap();
     let start = Instant::now();

@@ -9,7 +9,7 @@ use std::path::Path;
 use std::process::{Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
-/// The counters of a user who has set this word: what programs count without one of their own.
+/// The counters under the word that a user has set: programs without counters of their own count there.
 struct Counters {
     word: String,
 }

@@ -322,8 +322,8 @@ fn a_token_is_backed_up_restored_and_repaired() {
     assert_eq!(home.json(&["objects", "--json"])[0]["label"], "one");
 }
 
-/// What is wrong is said, with what to do, and the status says whether something is.
-/// Of several at once one makes the token, with both PINs, and the others say that there is one; none of them tries its PINs.
+/// Of several commands that make a token at once, one makes it, with both PINs; the others say that it exists, and try none of its PINs. Errors say
+/// what to do, and the status tells of them.
 #[test]
 fn one_of_many_makes_the_token() {
     let Some(home) = Home::new() else { return };

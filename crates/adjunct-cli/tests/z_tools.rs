@@ -14,7 +14,7 @@ use std::process::{Command, Output};
 use tally::Tally;
 
 const ADJUNCT: &str = env!("CARGO_BIN_EXE_adjunct");
-/// What `icainfo` prints on a machine without crypto hardware; from Z, but for the software column, which there is off.
+/// The output of `icainfo` on a machine without crypto hardware; from IBM Z, except for the software column, which is off there.
 const ICAINFO: &str = include_str!("../src/info/icainfo.txt");
 const CURVES: &str = include_str!("../src/info/icainfo-c.txt");
 /// What `icastats` prints on Z where nothing was counted.

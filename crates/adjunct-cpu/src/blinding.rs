@@ -56,9 +56,9 @@ impl Blinding {
         Blinding { modulus: WriteOnce::default(), pairs: [const { AtomicPtr::new(null_mut()) }; KEPT] }
     }
 
-    /// Has `operation` raise the blinded input to the private exponent, and takes the blinding off what it writes to `out`. `n` and `e` are
-    /// the key's, big-endian and without zeros in front; `input` and `out` are as long as `n`. False where `operation` says so, or where the
-    /// input is 0, 1, n - 1 or above: no padding makes these, and they are their own powers.
+    /// Has `operation` raise the blinded input to the private exponent, and takes the blinding off the result in `out`. `n` and `e` are the key's,
+    /// big-endian and without zeros in front; `input` and `out` are as long as `n`. False where `operation` says so, or where the input is 0, 1, n -
+    /// 1 or above: no padding makes these, and they are their own powers.
     ///
     /// # Errors
     /// [`Error::Memory`], or [`Error::Failed`] out of AWS-LC's.

@@ -203,7 +203,7 @@ impl Cmac {
         self.message.used = 0;
     }
 
-    /// Goes on where another one with the same key had come to: `chain` is what [`Cmac::chain`] gave there.
+    /// Continues a message of another CMAC with the same key: `chain` is the result of [`Cmac::chain`] there.
     ///
     /// # Panics
     /// Where it is not a block.

@@ -178,7 +178,7 @@ pub const MAX_SIZE: usize = 64;
 /// The longest block, in bytes.
 pub const MAX_BLOCK: usize = 168;
 
-/// A digest in progress, with room for a state of so many words; for any unless less is asked for. The state is wiped when it goes.
+/// A digest in progress, with room for a state of ROOM words, by default for any. The state is wiped when it is dropped.
 ///
 /// The state lies first, here and in what holds a digest for OpenSSL: that of MD5, SHA-1 and SHA-2 is laid out as in OpenSSL's default
 /// provider, and there are programs that read and write it there (older versions of Go's module golang-fips/openssl).
@@ -285,7 +285,7 @@ impl<const ROOM: usize> Digest<ROOM> {
         unsafe { (self.method.init)(self.state.as_mut_ptr().cast()) };
     }
 
-    /// Begins anew, with nothing left of what was taken in.
+    /// Begins anew, and wipes what was taken in.
     #[inline]
     pub fn clear(&mut self) {
         wipe(&mut self.state, self.method.length);

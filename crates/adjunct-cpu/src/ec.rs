@@ -32,7 +32,7 @@ static KEYS: Slab<Inner> = Slab::new();
 pub struct Key(Entry<Inner>);
 
 struct Inner {
-    /// What the library's operations take. A key whose coordinates are known may do without until there is one.
+    /// The library's key, which its operations take. A key whose coordinates are known may do without until one of them needs it.
     raw: WriteOnce<library::Key>,
     group: Group,
     /// The private scalar, big-endian.
@@ -144,8 +144,8 @@ impl Key {
         key.done()
     }
 
-    /// A key from a private scalar and its point's x and y, each big-endian in [`Group::field_len`] bytes: computed here, not given by
-    /// anybody, as the library checks them only when it first has something to do with the key.
+    /// Makes a key from a private scalar and its point's x and y, each big-endian in [`Group::field_len`] bytes. They must have been computed here,
+    /// not come from outside, as the library checks them only when it first uses the key.
     ///
     /// # Errors
     /// [`Error::Memory`].

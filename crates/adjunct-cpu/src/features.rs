@@ -190,8 +190,8 @@ fn detect() -> u64 {
     set
 }
 
-/// The level of the message-security assist, by the facilities that are installed: the highest extension's number, 1 for the
-/// assist alone; 0 where there is none, as on every machine but IBM Z. What is masked counts.
+/// The level of the message-security assist, by the facilities that are installed: the highest extension's number, 1 for the assist alone, 0 without
+/// it, as on every machine but IBM Z. Masked functions count.
 pub fn msa_level() -> u32 {
     super::cpacf::host::level()
 }

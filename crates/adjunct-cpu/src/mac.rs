@@ -28,7 +28,7 @@ impl Drop for BlockKey {
     }
 }
 
-/// Length of what TLS authenticates before a record's content (RFC 5246, 6.2.3.1), in bytes.
+/// Length in bytes of the data that TLS authenticates before a record's content (RFC 5246, 6.2.3.1).
 pub const TLS_HEADER: usize = 13;
 
 // The library's TLS layer has this as a part of its own; no public function computes the MAC of a record whose length is

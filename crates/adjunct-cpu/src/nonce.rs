@@ -130,7 +130,7 @@ pub fn truncate(curve: Curve, digest: &[u8]) -> [u8; MAX_FIELD] {
     curve.truncate(digest)
 }
 
-/// RFC 6979's bits2octets of what [`truncate`] made: the digest modulo the order, of which it is below the double.
+/// RFC 6979's bits2octets of the result of [`truncate`]: the digest modulo the order; it is below twice the order.
 pub fn reduced(curve: Curve, digest: &[u8; MAX_FIELD]) -> Secret<MAX_FIELD> {
     let (length, mut reduced) = (curve.field_len(), Secret([0; MAX_FIELD]));
     let below = minus(&digest[..length], curve.order(), &mut reduced[..length]);

@@ -246,7 +246,7 @@ impl Key {
         self.bits.div_ceil(8)
     }
 
-    /// Whether the private exponent is there.
+    /// Whether the key has its private exponent.
     pub fn is_private(&self) -> bool {
         self.private
     }

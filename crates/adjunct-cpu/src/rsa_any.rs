@@ -204,7 +204,7 @@ fn assemble(bits: usize, e: &Bn, p: &Bn, q: &Bn, ctx: &Ctx) -> Result<Option<Gen
     }))
 }
 
-/// 1/`e` modulo a number, `None` where there is none: with k = -1/m modulo `e`, which is short, k m + 1 is a multiple of `e`.
+/// 1/`e` modulo a number; `None` if there is no inverse: with k = -1/m modulo `e`, which is short, k m + 1 is a multiple of `e`.
 fn inverse_of_short(e: &Bn, m: &Bn, one: &Bn, ctx: &Ctx) -> Result<Option<Bn>, Error> {
     let rest = ctx.remainder(m, e)?;
     // Not 0, which has no inverse.

@@ -115,7 +115,7 @@ impl Default for Made {
     }
 }
 
-/// Answers libcrypto's question of what there is: the list where `method` is null, else the one of this `nid`.
+/// Answers libcrypto's question for methods: the list where `method` is null, else the method of this `nid`.
 ///
 /// # Safety
 /// The pointers are libcrypto's.

@@ -30,7 +30,7 @@ struct Place {
     owner: Opaque,
 }
 
-/// What libcrypto keeps for one of its contexts; `None` where there is nothing.
+/// The data that libcrypto keeps for one of its contexts; `None` where there is none.
 ///
 /// # Safety
 /// `context` is libcrypto's, and its method is one of this module.
@@ -40,7 +40,7 @@ unsafe fn place<'a>(context: Opaque) -> Option<&'a mut Place> {
 }
 
 impl Place {
-    /// The context of ours that `context`, libcrypto's, owns.
+    /// The context of this engine that belongs to `context` of libcrypto.
     fn own<'a>(&self, context: Opaque) -> Option<&'a mut Context> {
         // SAFETY: `put` wrote both, for this owner, and `release` takes both away.
         if self.owner == context { unsafe { self.held.as_mut() } } else { None }

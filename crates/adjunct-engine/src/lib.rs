@@ -23,7 +23,7 @@ use std::ffi::{c_char, c_int, c_ulong, c_void};
 /// `OSSL_DYNAMIC_VERSION` and the oldest that is compatible, of engine.h.
 const VERSION: c_ulong = 0x0003_0000;
 
-/// `dynamic_fns`, as far as it is used.
+/// The part of `dynamic_fns` that is used.
 #[repr(C)]
 #[derive(Debug)]
 pub struct DynamicFunctions {

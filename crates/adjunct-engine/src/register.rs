@@ -118,7 +118,7 @@ impl Registry {
         taken
     }
 
-    /// Has `methods` serve. (Of DH there is none: OpenSSL's own serves.) Where a table cannot be written to, OpenSSL serves.
+    /// Makes the engine serve `methods`. (For DH it serves nothing: OpenSSL's own code does.) Where a table cannot be written to, OpenSSL serves.
     ///
     /// # Safety
     /// `functions`, and those of `self`, are those of one loaded libcrypto.

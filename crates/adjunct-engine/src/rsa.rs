@@ -41,7 +41,7 @@ fn original() -> &'static Original {
 /// The tables that hold our functions.
 static TABLES: Tables = Tables::new();
 
-/// Notes what OpenSSL's own functions are, once, before any of ours is set.
+/// Notes OpenSSL's own functions, once, before any of ours is set.
 ///
 /// # Safety
 /// `f` are the functions of a loaded libcrypto.
@@ -96,7 +96,7 @@ pub unsafe fn method(f: &'static Functions) -> Option<Opaque> {
     }
 }
 
-/// Sets the four operations in OpenSSL's own table, for all keys that nobody gave another one.
+/// Sets the four operations in OpenSSL's own table, for all keys that have no other table.
 ///
 /// # Safety
 /// `f` are libcrypto's functions.

@@ -15,7 +15,7 @@ fn allowed(cipher: BlockCipher) -> Result<CmacOnce, Errno> {
     Ok(once)
 }
 
-/// Takes in a part that others follow: `chain`, a block, goes from where the message has come to before it to where it comes to.
+/// Takes in a part that others follow: `chain`, a block, is the chaining value before it, and becomes the one behind it.
 ///
 /// # Errors
 /// [`Errno::INVALID`] unless the part is of whole blocks, at least one, and the key the cipher's.

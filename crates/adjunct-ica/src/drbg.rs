@@ -71,8 +71,8 @@ impl Drbg {
         Ok(Drbg { state, strength, prediction_resistance })
     }
 
-    /// Runs `body` on the state, which nobody else has meanwhile. One that a parent's thread was changing serves as well as any:
-    /// each request has fresh bytes mixed in.
+    /// Runs `body` on the state, which no other thread has meanwhile. A state that a parent's thread was changing serves as well as any: each request
+    /// has fresh bytes mixed in.
     fn hold<R>(&self, body: impl FnOnce(&mut State) -> R) -> R {
         self.state.hold(|state, _| body(state))
     }

@@ -40,7 +40,7 @@ pub trait Signatures<const N: usize, const S: usize>: Curve<N> {
     /// Function that verifications count as.
     const VERIFY: Function;
 
-    /// Whether hardware signs a message of so many bytes.
+    /// Whether hardware signs a message of `_message` bytes.
     fn signs_in_hardware(_message: usize) -> bool {
         ops::in_hardware(Self::SIGN, 0)
     }

@@ -52,7 +52,7 @@ impl<T> Kept<T> {
         Kept { state: Lock::new(state), wishes: AtomicU32::new(0) }
     }
 
-    /// Runs `body` on the state, which nobody else has meanwhile; `None` where somebody has it for too long.
+    /// Runs `body` on the state, which no other thread has meanwhile; `None` where another thread has it for too long.
     fn hold<R>(&self, body: impl FnOnce(&mut State<T>) -> R) -> Option<R> {
         let (result, mut wiped) = self.settled(Self::TRIES, body)?;
         // Who wished after the look inside may have found the lock taken. Where it is taken again, that one looks.

@@ -73,7 +73,7 @@ fn calls(counts: &Snapshot, function: Function) -> u64 {
     counts.hardware_calls() + counts.software_calls()
 }
 
-/// All went well, and what it said to standard error.
+/// Checks that all went well; gives what the command said on standard error.
 fn good(output: &Output) -> String {
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
     assert!(output.status.success(), "{:?}: {said}", output.status);
@@ -108,7 +108,7 @@ impl Segment {
         Segment { id: unsafe { libc::shmget(key, 0, 0) } }
     }
 
-    /// Whether nobody has written to it.
+    /// Whether the segment was never written to.
     fn is_untouched(&self, size: usize) -> bool {
         let place = unsafe { libc::shmat(self.id, std::ptr::null(), libc::SHM_RDONLY) };
         assert_ne!(place as isize, -1);
@@ -241,7 +241,7 @@ fn loading_counts_nothing_and_counts_go_to_who_the_process_is() {
     assert_eq!((own.hashes(0), own.hashes(NOBODY)), (1, 2));
 }
 
-/// libica #105: who looks at a user's statistics first must not make them, or the user can no longer open them.
+/// libica #105: a user who looks at another's statistics first must not make them, or the other can no longer open them.
 #[test]
 fn looking_at_a_users_statistics_does_not_take_them_away() {
     if !is_root() {

@@ -48,8 +48,7 @@ fn lengths_of_more_than_32_bits_are_what_they_say() {
     }
 }
 
-/// The C programs built under AddressSanitizer and UndefinedBehaviorSanitizer: what they give to the library and get from it is
-/// theirs.
+/// The C programs, built under AddressSanitizer and UndefinedBehaviorSanitizer, find no fault in the buffers that they exchange with the library.
 #[test]
 fn sanitizers_find_nothing_in_the_programs() {
     if !on_a_kernel() {

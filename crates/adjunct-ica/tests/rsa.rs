@@ -31,7 +31,7 @@ fn rsa_without_instructions_agrees_with_openssl() {
     }
 }
 
-/// What a run of the program counted; `None` where there is no shared memory.
+/// The counts of a run of the program; `None` where there is no shared memory.
 fn counted(argument: &str) -> Option<Snapshot> {
     // Threads share batches only where that is asked for.
     let mut program = program("interface/rsa");

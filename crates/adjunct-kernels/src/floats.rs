@@ -1,6 +1,6 @@
 //! Computing with floating point in threads of the program, which may have set another rounding mode or unmasked exceptions.
 
-/// Calls `body` with MXCSR as it is when a process begins; afterwards it is as it was, flags included.
+/// Calls `body` with MXCSR as it is when a process begins, and restores it afterwards, flags included.
 #[inline]
 pub fn in_default_mode<T>(body: impl FnOnce() -> T) -> T {
     #[cfg(target_arch = "x86_64")]

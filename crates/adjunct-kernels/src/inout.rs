@@ -45,7 +45,7 @@ impl<'a> InOut<'a> {
         self.len
     }
 
-    /// Whether there is nothing to do.
+    /// Whether the buffers are empty.
     #[inline]
     pub const fn is_empty(&self) -> bool {
         self.len == 0

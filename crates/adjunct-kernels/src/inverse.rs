@@ -29,8 +29,8 @@ struct Matrix {
     r: i64,
 }
 
-/// Writes the inverse of `a` modulo `m` to `out`, all big-endian, `out` as long as `m` or longer. False, and nothing written, where
-/// there is none, or where `m` is even, below 3 or longer than [`MAX`], or `a` is not below `m`.
+/// Writes the inverse of `a` modulo `m` to `out`, all big-endian, `out` as long as `m` or longer. False, and nothing written, if there is no inverse,
+/// or where `m` is even, below 3 or longer than [`MAX`], or `a` is not below `m`.
 #[must_use]
 pub fn invert(a: &[u8], m: &[u8], out: &mut [u8]) -> bool {
     let (a, m) = (trim(a), trim(m));
@@ -60,7 +60,7 @@ fn of<const N: usize>(a: &[u8], m: &[u8], limbs: usize, out: &mut [u8]) -> bool 
     found
 }
 
-/// Leaves the inverse in `d`; false where there is none.
+/// Leaves the inverse in `d`; false if there is none.
 fn run(m: &[i64], f: &mut [i64], g: &mut [i64], d: &mut [i64], e: &mut [i64]) -> bool {
     let limbs = m.len();
     let k0 = inverse_of_word(m[0] as u64) & MASK as u64;

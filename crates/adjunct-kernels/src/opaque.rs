@@ -1,6 +1,6 @@
 //! `Debug` of types that hold secrets: it prints the type's name alone.
 
-/// Gives types a [`Debug`](std::fmt::Debug) that shows nothing of what they hold: `KeyBlock { .. }`.
+/// Gives types a [`Debug`](std::fmt::Debug) that shows nothing but their name: `KeyBlock { .. }`.
 ///
 /// A lifetime is written as it is, a generic constant with `const` before its name.
 ///

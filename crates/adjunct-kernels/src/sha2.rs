@@ -68,9 +68,9 @@ macro_rules! round_32 {
     ($($round:tt)*) => { crate::sha2::round!(u32, ":e", [6 11 25], [2 13 22], $($round)*) };
 }
 
-/// Eight rounds, each by `$round`, and after each of them `$then`, which is told which it was, from `$first` on. As many words as 16 bytes
-/// take lie side by side, the next at a distance of `$stride` bytes. Where there is a `$pin`, a vector of 256 bits, the compiler
-/// keeps what `$then` has made of it between the round before and the one after. Then the names are what they were.
+/// Eight rounds, each by `$round`, and after each of them `$then`, which gets the number of the round, from `$first` on. As many words as 16 bytes
+/// hold lie side by side, the next at a distance of `$stride` bytes. With a `$pin`, a vector of 256 bits, the compiler keeps the results of `$then`
+/// between the round before and the one after. At the end the variables have their names again.
 macro_rules! eight_rounds {
     ($do:ident $word:expr, $bytes:literal, $stride:literal, $first:literal,
         [$a:ident $b:ident $c:ident $d:ident $e:ident $f:ident $g:ident $h:ident $bc:ident], |$round:ident| $then:expr, $($pin:ident)?) => {{
@@ -100,10 +100,10 @@ macro_rules! eight_rounds {
     };
 }
 
-/// All `$all` eights of rounds of a block, whose words of `$bytes` bytes begin at `$words`, and what they add to the chaining value. After
-/// each of the first `$sixteens` times sixteen comes `$then`, which is told the sixteen and the round within. The rounds that have nothing
-/// between them are a loop of eight: between other programs' code the kernel's is fetched anew, and each copy of the rounds costs time.
-/// Where `$also` is another block's words, made meanwhile, that block follows.
+/// All `$all` eights of rounds of a block, whose words of `$bytes` bytes begin at `$words`, and the additions to the chaining value. After each of
+/// the first `$sixteens` times sixteen comes `$then`, which gets the sixteen and the round within. The rounds with nothing between them are a loop of
+/// eight: between other programs' code the kernel's is fetched anew, and each copy of the rounds costs time. Where `$also` names another block's
+/// words, made meanwhile, that block follows.
 macro_rules! rounds {
     ($do:ident $all:literal, $state:ident, $words:expr, $also:expr, $bytes:literal, $stride:literal, $sixteens:literal,
         |$sixteen:ident, $round:ident| $then:expr $(, $pin:ident)?) => {{

@@ -12,7 +12,7 @@ pub fn wipe<T: DefaultIsZeroes>(secrets: &mut [T]) {
     unsafe { core::arch::asm!("/* {0} */", in(reg) secrets.as_mut_ptr(), options(nostack, preserves_flags)) };
 }
 
-/// Overwrites ROWS times WORDS words of the stack below the caller, where the functions it called had what they worked on.
+/// Overwrites ROWS times WORDS words of the stack below the caller, where the functions that it called had their variables.
 #[cfg(target_arch = "x86_64")]
 #[inline(never)]
 pub(crate) fn burn<const WORDS: usize, const ROWS: usize>() {

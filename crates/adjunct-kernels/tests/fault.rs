@@ -23,8 +23,8 @@ fn scalar(seed: u64, length: usize) -> Vec<u8> {
     out
 }
 
-/// Runs `work` undisturbed, then with a fault in every `step`th intermediate result until none strikes: each lane holds
-/// what it should or, where its bit is 0, zeros.
+/// Runs `work` undisturbed, then with a fault in every `step`th intermediate result until none strikes: each lane has to hold its right result or,
+/// where its bit is 0, zeros.
 fn strike(step: usize, outputs: usize, work: impl Fn(&mut [Vec<u8>]) -> u8) {
     let run = || {
         let mut out = vec![vec![0xAA; outputs]; 8];

@@ -98,7 +98,7 @@ impl Places {
         self.0[slot].store(place, Relaxed);
     }
 
-    /// The slots whose owners wait on another CPU, one that nobody leads on.
+    /// The slots whose owners wait on another CPU, one on which no thread leads.
     fn away(&self, cpu: usize, leads_on: impl Fn(usize) -> bool) -> Slots {
         let is = |place: u8| {
             (1..Places::WOKEN).contains(&place) && place != Places::of(cpu) && !leads_on(usize::from(place) - 1)
@@ -106,7 +106,7 @@ impl Places {
         self.0.iter().enumerate().fold(0, |slots, (slot, place)| slots | u64::from(is(place.load(Relaxed))) << slot)
     }
 
-    /// Whether somebody was woken on this CPU and waits for it: it runs when the calling thread sleeps.
+    /// Whether a thread was woken on this CPU and waits for it: it runs when the calling thread sleeps.
     fn any_next(&self, cpu: usize) -> bool {
         let sought = Places::of(cpu) | Places::WOKEN;
         self.0.iter().any(|place| place.load(Relaxed) == sought)
@@ -193,8 +193,8 @@ impl Board {
         Some(unsafe { &*place.cast::<Board>() })
     }
 
-    /// Puts `job` into a slot of `K`'s gates, has it done there, and takes it out again; `None` where there is no free slot. The caller has
-    /// its signals put off.
+    /// Puts `job` into a slot of `K`'s gates, has it done there, and takes it out again; `None` where there is no free slot. The caller has its
+    /// signals blocked.
     pub(super) fn serve<K: Kind>(&self, engine: &Engine, job: Own<K::Job>) -> Option<(Option<Own<K::Job>>, Result)> {
         const { assert!(size_of::<K::Job>() <= MAX_JOB && align_of::<K::Job>() <= 64) }
         let (before, from) = self.gates[K::QUEUE as usize].split_at(first_gate(Work::of::<K>(), engine));

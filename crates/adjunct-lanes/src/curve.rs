@@ -43,7 +43,7 @@ pub fn ed25519_public(seed: &[u8; KEY]) -> ([u8; KEY], Outcome) {
     }
 }
 
-/// Whether lanes sign a message of so many bytes; [`ed25519_sign`] has the CPU sign others.
+/// Whether lanes sign a message of `message` bytes; [`ed25519_sign`] has the CPU sign others.
 pub const fn takes(message: usize) -> bool {
     message <= MESSAGE
 }

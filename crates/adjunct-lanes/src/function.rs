@@ -34,7 +34,7 @@ const WARM: u32 = 4;
 const REMEASURED: u32 = 64;
 /// Number of leaders below which their average tells too little.
 const FEW: u32 = 32;
-/// What a thread waits at most for its job to be taken and done: so many times what waiters waited of late, and so many milliseconds.
+/// The longest wait of a thread for its job to be taken and done: this many times the recent wait, between [`LEAST_PATIENCE`] and [`MOST_PATIENCE`].
 const PATIENCE: u32 = 8;
 const LEAST_PATIENCE: Duration = Duration::from_millis(10 * SLICE as u64);
 const MOST_PATIENCE: Duration = Duration::from_secs(1);
@@ -156,7 +156,7 @@ impl Function {
         }
     }
 
-    /// Handing a job over took so much CPU time.
+    /// Notes that handing a job over took this CPU time.
     pub(super) fn handed(&self, time: Duration) {
         average(&self.handing, nanoseconds(time), 16);
     }
@@ -189,7 +189,7 @@ impl Function {
         self.pause.store(pause, Relaxed);
     }
 
-    /// A leader at a gate has done so many jobs, in lanes or one after the other.
+    /// Notes that a leader at a gate has done `count` jobs, in lanes or one after the other.
     pub(super) fn led(&self, count: usize, lanes: bool) {
         self.leaders.fetch_add(1, Relaxed);
         let jobs = PARTS * count as u32;
@@ -199,7 +199,7 @@ impl Function {
         }
     }
 
-    /// Decides anew by the threads inside the function and inside any, of a process that has so many CPUs; batches have up to `width` jobs.
+    /// Decides anew by the threads inside the function and inside any, for a process that has `cpus` CPUs; batches have up to `width` jobs.
     pub(super) fn survey(&self, here: u32, all: u32, cpus: usize, width: usize, break_even: usize) {
         average(&self.present, PARTS * here, 4);
         average(&self.all_present, PARTS * all, 4);
@@ -255,7 +255,7 @@ impl Function {
     }
 }
 
-/// Milliseconds since the engine was started, which asks first: who comes later waits for nobody.
+/// Milliseconds since the engine was started, which is the first caller, so that later ones wait for no other thread.
 pub(super) fn now() -> u32 {
     static BEGIN: OnceLock<Instant> = OnceLock::new();
     BEGIN.get_or_init(Instant::now).elapsed().as_millis() as u32
@@ -295,7 +295,7 @@ mod tests {
         function
     }
 
-    /// Whether so many threads share after some surveys, on so many CPUs.
+    /// Whether `here` threads share after some surveys, on `cpus` CPUs.
     fn shares(function: &Function, here: u32, all: u32, cpus: usize) -> bool {
         (0..32).for_each(|_| function.survey(here, all, cpus, LANES, 3));
         function.shares.load(Relaxed)

@@ -198,7 +198,7 @@ mod tests {
         },
         /// Has waited for too long.
         Insists,
-        /// Has waited for too long, and somebody has taken its job.
+        /// The thread has waited for too long, and another thread has taken its job.
         GivesUp,
         /// Called, and has taken the call back from its slot.
         IsCalled,
@@ -225,7 +225,7 @@ mod tests {
         Wakes {
             gone: u8,
         },
-        /// Awake, for itself and for so many others that have gone.
+        /// The thread is awake, for itself and for as many others that have gone.
         Leaves(Way),
         /// Calls the owner of a slot.
         Calls {
@@ -238,7 +238,7 @@ mod tests {
         Dead,
     }
 
-    /// What a thread does that has left: `back` where it sleeps again, and so many times it leaves for others before.
+    /// What a thread does after it has left: `back` where it sleeps again, and how many times it leaves for others before.
     #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
     struct Way {
         back: bool,
@@ -271,7 +271,7 @@ mod tests {
     const FULL: usize = 2;
 
     impl Model {
-        /// Threads with so many jobs each, all of which can be impatient so often.
+        /// Makes a model of threads with this many jobs each, all of which can be impatient as often.
         fn new(jobs: &[u8], impatience: u8, deaths: u8) -> Model {
             let thread = |&jobs| Thread { step: Step::Out, jobs, slot: 0, impatience };
             // A slot that was given up is not free at once.

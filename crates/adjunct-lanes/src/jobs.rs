@@ -89,7 +89,7 @@ thread_local! {
 }
 
 impl Mine {
-    /// Calls `body` with this thread's; `None` where there is no memory for it, or inside `body`.
+    /// Calls `body` with this thread's lists; `None` where there is no memory for them, or inside `body`.
     fn with<T>(make: bool, body: impl FnOnce(&mut Mine) -> T) -> Option<T> {
         let mut mine = MINE.get().cast::<Mine>();
         if mine.is_null() && make {

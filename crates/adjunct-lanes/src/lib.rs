@@ -153,7 +153,7 @@ fn start() {
     start_with(quota::cpus());
 }
 
-/// Starts the engine on any CPU, as if there were so many: for tests with kinds of their own.
+/// Starts the engine on any CPU, as if there were `cpus` of them: for tests with kinds of their own.
 #[doc(hidden)]
 pub fn start_with(cpus: usize) {
     let start = || Board::map().map(|board| Engine { board, cpus: cpus.max(1), scheduling: memory::scheduling() });
@@ -201,7 +201,7 @@ pub struct Alone {
 adjunct_kernels::opaque_debug!(Alone);
 
 impl Alone {
-    /// Whether a card may do it in place of the caller: not where the engine is off, nor for a signal's handler within another operation.
+    /// Whether a card may do the operation in place of the caller: not where the engine is off, nor for a signal's handler within another operation.
     /// Where the CPU has no lanes, and so no engine, it may.
     pub fn may_leave(&self) -> bool {
         self.operation.is_some() || !available()
@@ -221,8 +221,8 @@ impl Alone {
     }
 }
 
-/// Asks for an operation: of a caller who can pause ([`pause`]), together with others of its thread; with those of other threads
-/// where that is faster; else the caller is to do it. `job` is made only where somebody else may do it.
+/// Asks for an operation: if the caller can pause ([`pause`]), together with others of its thread; with operations of other threads where that is
+/// faster; else the caller has to do it. `job` is made only where another thread or a batch may do it.
 #[inline]
 pub fn ask<K: Kind>(job: impl FnOnce() -> K::Job) -> Asked<K::Job> {
     let Some(engine) = running().filter(|_| K::available()) else {
@@ -244,7 +244,7 @@ pub fn ask<K: Kind>(job: impl FnOnce() -> K::Job) -> Asked<K::Job> {
     }
 }
 
-/// Has `job` done at a gate, with the others that are there; `None` where it was not, or went wrong.
+/// Has `job` done at a gate, with the other jobs there; `None` where it was not done, or went wrong.
 #[cold]
 #[inline(never)]
 fn together<K: Kind>(engine: &Engine, job: Own<K::Job>) -> Option<(Own<K::Job>, Outcome)> {
@@ -266,8 +266,8 @@ fn note_done<K: Kind>(result: Result) -> Option<Outcome> {
     Some(outcome)
 }
 
-/// Puts a job down, to be done with others of this thread: by [`Ticket::finish`] of one of them. `None` where that cannot be: the
-/// engine is off, this CPU has no lanes, or there is no memory. The caller then uses [`ask`].
+/// Queues a job, to be done with others of this thread by [`Ticket::finish`] of one of them. `None` where that cannot be: the engine is off, this CPU
+/// has no lanes, or there is no memory. The caller then uses [`ask`].
 pub fn enqueue<K: Kind>(job: K::Job) -> Option<Ticket<K>> {
     running().filter(|_| K::available())?;
     Ticket::new(job)

@@ -30,7 +30,7 @@ const ONE_IN: u16 = 16;
 /// the first time.
 const LOOK: u16 = 1024;
 
-/// The entries of all threads, in the board's memory: zeros are entries that nobody has.
+/// The entries of all threads, in the board's memory: zeros are free entries.
 #[repr(C)]
 pub(super) struct Entries {
     /// Entries from here on were never used.

@@ -41,7 +41,7 @@ fn contents(path: &str) -> Option<[Option<u64>; 2]> {
     Some([words.next().flatten(), words.next().flatten()])
 }
 
-/// The CPUs that the quotas of the groups give time for: `groups` is what /proc/self/cgroup says (cgroups(7)), and `contents` reads a file.
+/// The number of CPUs that the groups' quotas have time for: `groups` is the text of /proc/self/cgroup (cgroups(7)), and `contents` reads a file.
 /// `None` where there is no quota.
 fn quota(groups: &str, contents: impl Fn(&str) -> Option<[Option<u64>; 2]>) -> Option<usize> {
     let group = |line: &'_ str| -> Option<(Option<String>, String)> {

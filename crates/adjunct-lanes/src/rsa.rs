@@ -238,7 +238,7 @@ mod lanes {
             Slot(AtomicPtr::new(null_mut()))
         }
 
-        /// Puts a box there, or gives it back where there is one.
+        /// Puts a box into the slot, or gives it back if one is there.
         fn put(&self, value: Box<T>) -> Option<Box<T>> {
             let value = Box::into_raw(value);
             match self.0.compare_exchange(null_mut(), value, Ordering::AcqRel, Ordering::Acquire) {

@@ -48,7 +48,7 @@ impl Work {
         (self.break_even)()
     }
 
-    /// Whether so many jobs take less time in lanes than one after the other.
+    /// Whether `count` jobs take less time in lanes than one after the other.
     pub(super) fn pays(&self, count: usize, measures: bool) -> bool {
         self.function().pays(count, self.width(), self.break_even(), measures)
     }

@@ -49,7 +49,7 @@ pub struct TlsGroups {
     syntax: Syntax,
 }
 
-/// The name as it is written; `None` where it is not known.
+/// The known name to write for `name`; `None` where it is not known.
 fn known(name: &str) -> Option<&'static str> {
     let names = KNOWN.iter().find(|names| names.iter().any(|known| known.eq_ignore_ascii_case(name)))?;
     names.first().copied()

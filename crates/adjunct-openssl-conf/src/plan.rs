@@ -10,7 +10,7 @@ const PREFERRED: &str = "?provider=adjunct";
 /// The property query that keeps random generators away from adjunct, by a property that adjunct's algorithms alone have. A clause on providers would
 /// replace what the default query says of them, and the generator of a provider that a program brings would never be used.
 const NOT_FOR_RANDOM: &str = "adjunct.own!=yes";
-/// What names the section that Node reads in place of `openssl_conf`'s, since version 18 (`node --help`: `--openssl-shared-config`).
+/// The name of the section that Node reads in place of `openssl_conf`'s, since version 18 (`node --help`: `--openssl-shared-config`).
 const NODE: &[u8] = b"nodejs_conf";
 
 /// What to write into the module's section.
@@ -445,8 +445,8 @@ impl Plan<'_> {
         Ok(())
     }
 
-    /// The groups go into the commands that libssl has every program begin with. A list that stands there stays and is followed by ours,
-    /// which it is in force in place of wherever ours cannot be taken. (Of the name of a command what is before a dot does not count.)
+    /// Puts the groups into the commands that libssl runs for every program. An existing list stays, followed by ours, which replaces it; where ours
+    /// cannot be taken, the existing one stays in force. (In the name of a command the part before a dot does not count.)
     fn groups(&mut self, init: &str, wanted: &TlsGroups) -> Result<(), Refused> {
         let names = self.module_section(Some((init, "ssl_conf", "adjunct_ssl")))?;
         let commands = self.module_section(Some((&names, "system_default", "adjunct_tls")))?;
@@ -456,8 +456,8 @@ impl Plan<'_> {
         Ok(())
     }
 
-    /// Node gets what serves every other program and nothing else of it: not its TLS settings, nor other providers. A section that somebody
-    /// has written for Node is left alone.
+    /// Gives Node what serves every other program, but neither its TLS settings nor other providers. A section that the user has written for Node is
+    /// left alone.
     fn node(&mut self, providers: &str, algorithms: &str, random: &str) {
         if self.model.entry(b"default", NODE).is_some() {
             return;

@@ -17,7 +17,7 @@ use std::ffi::{c_int, c_void};
 use std::mem::MaybeUninit;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// What OpenSSL's `algctx` points to, with room for a state of so many words. The digest comes first, its state where OpenSSL's default
+/// The data that OpenSSL's `algctx` points to, with room for a state of ROOM words. The digest comes first, its state where OpenSSL's default
 /// provider has it ([`Digest`]).
 #[repr(C)]
 struct Context<const ROOM: usize> {

@@ -19,8 +19,8 @@ unsafe impl Send for Encoders {}
 unsafe impl Sync for Encoders {}
 
 impl Encoders {
-    /// What this libcrypto's default provider has for keys called `name`, offered for ours called `names`, by `tables`, one for each:
-    /// those after the last table are left out. `None` where there is no memory for it.
+    /// Offers the encoders that this libcrypto's default provider has for keys called `name`, for keys of ours called `names`, by `tables`, one for
+    /// each: encoders beyond the last table are left out. `None` where there is no memory for it.
     pub fn of(
         library: &Library,
         name: &CStr,
@@ -54,7 +54,7 @@ impl Encoders {
     }
 }
 
-/// The default provider's properties of an encoder as those of ours.
+/// The default provider's properties of an encoder, made adjunct's.
 fn ours(theirs: &CStr) -> Option<CString> {
     const PROVIDER: &[u8] = b"provider=adjunct";
     let mut text = Vec::new();

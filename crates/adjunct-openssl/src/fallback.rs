@@ -14,7 +14,7 @@ pub type Key = Shared<default_provider::Key>;
 /// A public-key operation of the default provider.
 pub type Operation = default_provider::Operation<Key>;
 
-/// A key just made; `None` where there is no memory to share it.
+/// Shares a new key; `None` where there is no memory for that.
 pub fn shared(key: default_provider::Key) -> Option<Key> {
     Shared::new(key).ok()
 }

@@ -65,7 +65,7 @@ impl Provider {
         }
     }
 
-    /// OpenSSL's default provider, to hand an operation to; where there is none, the reason is raised.
+    /// OpenSSL's default provider, for operations that are handed over; raises the reason where there is none.
     pub fn fallback(&self) -> Option<&'static fallback::Library> {
         let library = self.library.get(&self.core);
         if library.is_none() {
@@ -74,8 +74,8 @@ impl Provider {
         library
     }
 
-    /// The encoders, which `make` makes at the first call, with the library they are of; `None` where there is none. No lock is taken:
-    /// made by two threads at once, they are made twice and one is dropped.
+    /// The encoders, which `make` makes at the first call, with the library that they belong to; `None` where there are none. No lock is taken: made
+    /// by two threads at once, they are made twice and one is dropped.
     pub fn encoders(
         &self,
         make: impl FnOnce(&fallback::Library) -> Option<Encoders>,

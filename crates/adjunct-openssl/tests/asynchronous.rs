@@ -40,7 +40,7 @@ fn run_in(environment: &[(&str, &str)], scenario: &str, more: &str) -> String {
     out.into_owned()
 }
 
-/// Runs a scenario with and without lanes; what it printed with them, as `NAME NUMBER` lines, where this CPU has them.
+/// Runs a scenario with and without lanes; gives what it printed with them, as `NAME NUMBER` lines, where this CPU has them.
 fn run(scenario: &str) -> Option<Vec<(String, u32)>> {
     run_on(scenario, "-ifma");
     run_in(&[("ADJUNCT_ACCELERATOR", "off")], scenario, "");

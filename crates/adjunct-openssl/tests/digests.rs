@@ -286,8 +286,8 @@ unsafe fn state_of(context: &Context) -> *mut u8 {
     unsafe { *context.0.cast::<*mut u8>().add(words) }
 }
 
-/// A module of Go's (golang-fips/openssl up to v2.0.3) copies states by way of their memory, whoever's they are: Go's TLS 1.3 resumes
-/// sessions so. A state taken from the default provider's goes on in ours, and the other way.
+/// States of digests lie where the default provider's do. A module of Go's (golang-fips/openssl up to v2.0.3) copies states by way of their memory,
+/// for any provider: Go's TLS 1.3 resumes sessions so. A state taken from the default provider's goes on in ours, and the other way.
 #[test]
 fn a_state_lies_where_the_default_providers_does() {
     // The length of `MD5_CTX`, `SHA_CTX`, `SHA256_CTX` and `SHA512_CTX`.

@@ -207,7 +207,7 @@ fn imports_are_taken_and_refused_alike() {
     }
 }
 
-/// Explicit parameters of a curve of ours, as `-param_enc explicit` files hold them, and of one nobody named.
+/// Explicit parameters of a curve that adjunct computes, as files of `-param_enc explicit` hold them, and of one without a name.
 #[test]
 fn explicit_parameters_are_served() {
     for curve in ["P-256", "brainpoolP320r1"] {

@@ -331,7 +331,7 @@ fn tls_records() {
     comparison.finish();
 }
 
-/// Parameters of every kind as what they are and as what they are not.
+/// Parameters of every kind, given with the right type and with wrong ones.
 #[test]
 fn parameters_of_every_type() {
     // Not `num`: of that the releases of OpenSSL take nothing, a block, or anything.

@@ -65,7 +65,7 @@ fn set(r: &mut Recorder, ctx: PkeyCtx, value: &Value) -> bool {
     r.call(name, || unsafe { EVP_PKEY_CTX_set_params(ctx, params.as_ptr()) }) == 1
 }
 
-/// Asks a key or a context for what it tells, with enough room and with little.
+/// Asks a key or a context for its parameters, with enough room and with little.
 fn ask(r: &mut Recorder, names: &[(&CStr, u32)], get: impl Fn(*mut OSSL_PARAM) -> c_int) {
     for &(name, kind) in names {
         for size in [256, 9, 4, 1] {

@@ -163,7 +163,7 @@ fn digests() {
     comparison.finish();
 }
 
-/// The digests and ciphers that a MAC is asked for: served, handed over, and unknown to anybody.
+/// The digests and ciphers that a MAC is asked for: served, handed over, and unknown.
 const UNDER: [(&CStr, &CStr, &[&CStr]); 2] = [
     (
         c"HMAC",

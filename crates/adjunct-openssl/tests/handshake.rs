@@ -11,7 +11,7 @@ fn run(program: &Path, config: &Path) -> (String, bool) {
     (String::from_utf8_lossy(&output.stdout).into_owned(), output.status.success())
 }
 
-/// What the program prints with no configuration, and with each group of ours.
+/// Compares what the program prints with no configuration, and with each group of adjunct's algorithms.
 fn compare(program: &Path) {
     let folder = tempfile::tempdir().expect("a folder");
     let stock = folder.path().join("stock.cnf");

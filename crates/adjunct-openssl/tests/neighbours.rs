@@ -54,7 +54,8 @@ fn run(program: &Path, configuration: &str, scenario: &str) -> String {
     out.into_owned()
 }
 
-/// What a scenario finds with adjunct, where it finds the same as without, but adjunct in place of `default` wherever that is found.
+/// Runs a scenario with and without adjunct, which has to find the same, but adjunct in place of `default` wherever that is found; gives what it
+/// finds with adjunct.
 fn same(scenario: &str) -> String {
     let (stock, ours) = (run(&place().program, "stock.cnf", scenario), run(&place().program, "adjunct.cnf", scenario));
     assert_eq!(ours.replace(": adjunct", ": default"), stock, "{scenario}");

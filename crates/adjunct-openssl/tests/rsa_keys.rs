@@ -164,7 +164,7 @@ fn sizes_and_strengths_are_those_of_openssl() {
     errors();
 }
 
-/// Keys on the edge of what RSA is: where OpenSSL works with them, so do we.
+/// Keys at the edge of what RSA allows are treated as in OpenSSL.
 #[test]
 fn odd_keys_are_treated_as_in_openssl() {
     for (mut n, mut e) in [

@@ -4,8 +4,7 @@ use crate::param::{self, Param};
 use std::ffi::{CStr, c_uint};
 use zeroize::Zeroizing;
 
-/// An array under construction; it owns the values, and clears them when dropped. Where there is no memory for one of them,
-/// there is no array in the end.
+/// An array under construction; it owns the values, and clears them when dropped. If memory for a value runs out, the array cannot be finished.
 #[derive(Default)]
 pub struct Builder {
     entries: Vec<Param>,

@@ -24,7 +24,7 @@ impl Errors {
         }
     }
 
-    /// Runs `body` and takes back what it put on the queue: for questions whose answer may be no.
+    /// Runs `body` and removes the errors that it put on the queue: for questions whose answer may be no.
     pub fn quietly<T>(&self, body: impl FnOnce() -> T) -> T {
         self.marked(true, body)
     }

@@ -61,7 +61,7 @@ impl Neighbours {
         }
     }
 
-    /// How many references there are to a provider: OpenSSL has its own, and whoever has loaded it one more each.
+    /// Number of references to a provider: OpenSSL has its own, and each library or program that has loaded it has one.
     ///
     /// # Safety
     /// As for [`Neighbours::name`].

@@ -14,7 +14,7 @@ pub struct Param {
     pub data: *mut c_void,
     /// Its size in bytes.
     pub data_size: usize,
-    /// The size of what was put there.
+    /// Size in bytes of the value that was written.
     pub return_size: usize,
 }
 
@@ -330,7 +330,7 @@ impl Param {
         }
     }
 
-    /// Answers a string request with a copy of `bytes`, terminated where there is room.
+    /// Answers a string request with a copy of `bytes`, terminated if there is room.
     pub fn set_utf8(&mut self, bytes: &[u8]) -> bool {
         self.return_size = bytes.len();
         if self.data.is_null() {

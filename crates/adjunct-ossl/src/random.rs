@@ -37,8 +37,8 @@ pub fn build_generator_of(properties: &CStr, core: &Core) {
     });
 }
 
-/// Whether the default configuration file names a `random` section: OpenSSL does not tell what it has read so far, and
-/// setting a type clears all that stood there. Included files are not followed.
+/// Whether the default configuration file names a `random` section: OpenSSL does not tell what it has read so far, and setting a type clears that
+/// section. Included files are not followed.
 fn configured(libcrypto: Object) -> bool {
     let Some(config) = Config::find(libcrypto) else { return false };
     // SAFETY: the string is copied, then freed as documented.

@@ -75,8 +75,8 @@ pub use objects::PARTS;
 pub use template::{Attribute, Mechanism, Template};
 
 impl Module {
-    /// Loads the module of this path, or of a name that the loader looks for. Its code runs with all rights of the process: whoever
-    /// gives the path has to trust it.
+    /// Loads the module of this path, or of a name that the loader looks for. Its code runs with all rights of the process: the caller has to trust
+    /// it.
     ///
     /// # Errors
     /// [`LoadError`].
@@ -269,7 +269,7 @@ impl Session<'_> {
         call!(self.module, C_InitPIN, self.handle, pin.as_ptr().cast_mut(), length(pin))
     }
 
-    /// Changes the PIN of whoever is logged in.
+    /// Changes the PIN of the user who is logged in.
     ///
     /// # Errors
     /// What the module returns.

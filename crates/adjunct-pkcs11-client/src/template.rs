@@ -94,7 +94,7 @@ pub enum Mechanism<'a> {
         hash: CK_MECHANISM_TYPE,
         /// The mask generation function.
         mgf: CK_RSA_PKCS_MGF_TYPE,
-        /// The label, where there is one.
+        /// The label, if there is one.
         source: Option<&'a [u8]>,
     },
     /// AES-CTR, of whose block the last bits count.

@@ -21,7 +21,7 @@ pub struct Deriving<'a> {
     others: Vec<Held>,
 }
 
-/// What TLS's key block comes to.
+/// The parts of TLS's key block.
 #[derive(Debug)]
 pub struct KeyMaterial {
     /// The client's, then the server's; 0 where there are none.
@@ -186,7 +186,7 @@ impl<'a> Deriving<'a> {
     }
 }
 
-/// Sets the class of what is derived, a secret key or data; the length that the template asks for, or that its type of key has.
+/// Sets the class of the derived object, a secret key or data; gives the length that the template asks for, or that its type of key has.
 fn class_and_length(template: &mut Attributes, data: bool) -> Result<Option<usize>> {
     let class = if data { CKO_DATA } else { CKO_SECRET_KEY };
     let given = template.number(CKA_CLASS);

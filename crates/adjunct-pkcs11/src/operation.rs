@@ -61,7 +61,7 @@ pub trait Signer: Again + Send {
         self.finish(out)
     }
 
-    /// What goes on later (C_GetOperationState); `None` of what cannot.
+    /// The saved state (C_GetOperationState); `None` for an operation that cannot be saved.
     fn state(&self) -> Option<zeroize::Zeroizing<Vec<u8>>> {
         None
     }
@@ -79,7 +79,7 @@ pub trait Verifier: Again + Send {
     /// `CKR_SIGNATURE_INVALID`, `CKR_SIGNATURE_LEN_RANGE`.
     fn finish(&mut self, signature: &[u8]) -> Result;
 
-    /// What goes on later (C_GetOperationState); `None` of what cannot.
+    /// The saved state (C_GetOperationState); `None` for an operation that cannot be saved.
     fn state(&self) -> Option<zeroize::Zeroizing<Vec<u8>>> {
         None
     }
@@ -90,7 +90,7 @@ pub trait Cipher: Again + Send {
     /// The most bytes that an update with `input` bytes more gives.
     fn update_length(&self, input: usize) -> usize;
 
-    /// Takes a part, and writes what it gives; how long that is. `out` has [`Cipher::update_length`] bytes.
+    /// Takes a part, and writes its result; gives the result's length. `out` has [`Cipher::update_length`] bytes.
     ///
     /// # Errors
     /// As the mechanism has them.
@@ -138,6 +138,6 @@ pub trait Digester: Again + Send {
     /// Writes the result.
     fn finish(&mut self, out: &mut [u8]);
 
-    /// What goes on later (C_GetOperationState); `None` of what cannot.
+    /// The saved state (C_GetOperationState); `None` for an operation that cannot be saved.
     fn state(&self) -> Option<zeroize::Zeroizing<Vec<u8>>>;
 }

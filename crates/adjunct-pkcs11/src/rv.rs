@@ -7,7 +7,7 @@ use cryptoki_sys::*;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Rv(pub CK_RV);
 
-/// What a call comes to.
+/// The result of a call.
 pub type Result<T = ()> = std::result::Result<T, Rv>;
 
 /// `Err` with that return value.

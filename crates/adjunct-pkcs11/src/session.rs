@@ -329,7 +329,7 @@ impl Session {
         Ok(Held::Kept(object))
     }
 
-    /// Takes away what runs in it, and what it keeps.
+    /// Drops the session's running operations and the keys that it keeps.
     fn empty(&self) {
         let old = self.hold(std::mem::take);
         drop(old);

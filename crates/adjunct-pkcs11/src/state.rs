@@ -160,7 +160,7 @@ fn next<'a>(rest: &mut &'a [u8]) -> Option<Saved<'a>> {
     Some(Saved { kind: head[0], mechanism, parts, state })
 }
 
-/// C_SetOperationState: what was saved takes the place of what runs, whole or not at all.
+/// C_SetOperationState: puts the saved operation in place of the running one, whole or not at all.
 ///
 /// # Errors
 /// `CKR_SAVED_STATE_INVALID`; `CKR_KEY_NEEDED`, `CKR_KEY_NOT_NEEDED`, `CKR_KEY_CHANGED`, and those of keys.

@@ -55,7 +55,7 @@ pub struct Token {
 enum Holding {
     /// A store of objects that stay.
     Store(Box<Store>),
-    /// The accelerator keeps nothing, and everybody may do everything there. The function is called where a program wants more of it.
+    /// The accelerator stores nothing, and needs no login. The function is called where a program wants more of it.
     Nothing(fn()),
 }
 
@@ -253,7 +253,7 @@ impl Token {
         store.initialize_pin(&self.objects, pin)
     }
 
-    /// C_SetPIN: of whoever is logged in, else of the user.
+    /// C_SetPIN: changes the PIN of the user who is logged in, else the user's.
     ///
     /// # Errors
     /// `CKR_FUNCTION_NOT_SUPPORTED`; those of [`Store::set_pin`].

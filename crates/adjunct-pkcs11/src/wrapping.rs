@@ -83,7 +83,7 @@ fn bytes(key: &Object, unit: usize) -> Result<Zeroizing<Vec<u8>>> {
     }
 }
 
-/// C_WrapKey, C_WrapKeyAuthenticated: what is to be done, for whoever knows where the result goes.
+/// C_WrapKey, C_WrapKeyAuthenticated: prepares the wrapping; the caller knows where the result goes.
 ///
 /// # Errors
 /// Those of the mechanism; `CKR_WRAPPING_KEY_HANDLE_INVALID` and its kin, `CKR_KEY_HANDLE_INVALID`, `CKR_KEY_UNEXTRACTABLE`,

@@ -12,7 +12,7 @@ fn aes(session: &Session, byte: u8) -> Handle {
     session.create(&Attributes::secret(CKK_AES, &[byte; 32])).unwrap()
 }
 
-/// What a first message comes to.
+/// The result of a first message in a session of its own.
 fn first<R>(byte: u8, kind: CK_KEY_TYPE, body: impl FnOnce(&Session, Handle) -> R) -> R {
     let session = Session::open();
     let key = session.create(&Attributes::secret(kind, &[byte; 32])).unwrap();

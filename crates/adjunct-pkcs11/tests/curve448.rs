@@ -215,8 +215,8 @@ fn keys_are_made_named_and_wrapped_as_on_other_curves() {
     assert_eq!(session.sign_init(&Mechanism::new(CKM_EDDSA), own_private), Err(CKR_KEY_FUNCTION_NOT_PERMITTED));
 }
 
-/// A signature by EdDSA with another public key gives the private key away, so nobody says which it is: not in a template, and not for a
-/// key that is unwrapped, whose private half who unwraps it does not know.
+/// A private key has its own public key. A signature by EdDSA with another public key gives the private key away, so a program cannot set it: not in
+/// a template, and not for a key that it unwraps without knowing its private half.
 #[test]
 fn a_private_key_has_its_own_public_key() {
     let session = Session::open();

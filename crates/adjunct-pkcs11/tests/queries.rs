@@ -55,7 +55,7 @@ impl Direction<'_> {
         made.map(|(_, out)| out)
     }
 
-    /// A message in parts of so many bytes.
+    /// Passes a message in parts of `bytes` bytes.
     fn parts(self, mechanism: &Mechanism<'_>, key: Handle, data: &[u8], bytes: usize) -> Result<Vec<u8>> {
         self.begin(mechanism, key)?;
         let mut all = Vec::new();

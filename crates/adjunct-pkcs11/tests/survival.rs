@@ -63,7 +63,7 @@ fn strict_child(strict: Functions, session: CK_SESSION_HANDLE, number: u64) -> R
     strict.finalize()
 }
 
-/// A child through the interface with CKF_INTERFACE_FORK_SAFE: it goes on with a copy of what its parent had.
+/// A child that uses the interface with CKF_INTERFACE_FORK_SAFE goes on with a copy of its parent's sessions and objects.
 fn inheriting_child(
     safe: Functions,
     session: CK_SESSION_HANDLE,

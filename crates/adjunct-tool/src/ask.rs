@@ -5,7 +5,7 @@ use crate::{Failure, escape::shown, output};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use std::io::IsTerminal;
 
-/// Whether somebody sees the question and can answer.
+/// Whether a user sees the question and can answer.
 pub fn somebody() -> bool {
     std::io::stdin().is_terminal() && std::io::stdout().is_terminal()
 }

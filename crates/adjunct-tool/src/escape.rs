@@ -2,8 +2,8 @@
 
 use std::ffi::OsStr;
 
-/// What somebody else chose (a path, a name, a version, what a program said), as it stands in a report for people: on one
-/// line, and without what drives a terminal or turns the text around.
+/// Text that another program or user chose (a path, a name, a version, a message), in a form for reports to people: on one line, and without what
+/// drives a terminal or turns the text around.
 pub fn shown(text: &(impl AsRef<OsStr> + ?Sized)) -> String {
     escaped(&text.as_ref().to_string_lossy(), |text, c| text.extend(c.escape_default()))
 }

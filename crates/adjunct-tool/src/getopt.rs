@@ -168,7 +168,7 @@ mod tests {
         Part::Option(letter, value.map(OsString::from))
     }
 
-    /// What was parsed, with what getopt says of what is wrong alone.
+    /// The parsed parts, with getopt's own words for errors.
     fn said(options: Options, words: &[&str]) -> Vec<Result<Part, String>> {
         let each = |part| match part {
             Part::Wrong(wrong) => Err(wrong.to_string()),

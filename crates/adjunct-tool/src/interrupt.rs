@@ -60,7 +60,7 @@ pub fn catch_interrupts() {
     flag();
 }
 
-/// What a signal sets, for who cannot ask [`interrupted`].
+/// The flag that a signal sets, for code that cannot call [`interrupted`].
 pub fn signalled() -> Arc<AtomicBool> {
     Arc::clone(flag())
 }
@@ -91,8 +91,8 @@ fn flag() -> &'static Arc<AtomicBool> {
     })
 }
 
-/// Ends the process where it does not end by itself after a signal, or where a second one comes: it may wait in a system call that a
-/// file or a program of somebody else's does not let return.
+/// Ends the process where it does not end by itself after a signal, or where a second one comes: it may wait in a system call that a file or another
+/// program does not let return.
 fn watch(mut signals: UnixStream) {
     if !matches!(signals.read(&mut [0]), Ok(1)) {
         return;

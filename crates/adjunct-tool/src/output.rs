@@ -125,7 +125,7 @@ impl Style {
     }
 }
 
-/// A text in lines of at most so many characters, broken between words where that can be.
+/// A text in lines of at most `wide` characters, broken between words where possible.
 pub fn wrapped(text: &str, wide: usize) -> Vec<String> {
     let mut lines = vec![String::new()];
     for word in text.split_whitespace() {

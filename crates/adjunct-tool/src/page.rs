@@ -6,7 +6,7 @@ const STYLE: &str = include_str!("page.css");
 /// Content security policy: nothing may be loaded, whatever stands in the page.
 const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; img-src data:";
 
-/// A page of `title` and the CPU that it is about; `style` is its own, after the common one, and `main` what it has.
+/// A page with `title` and the CPU that it is about; `style` is added to the common style, and `main` is its contents.
 pub fn page(title: &str, cpu: &str, style: &str, main: &Markup) -> String {
     let page = html! {
         (DOCTYPE)

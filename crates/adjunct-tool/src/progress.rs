@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-/// Sooner nobody needs a bar.
+/// Time before which no bar is shown.
 const SOON: Duration = Duration::from_secs(2);
 /// How often the time is drawn anew.
 const TICK: Duration = Duration::from_secs(1);

@@ -16,7 +16,7 @@ use tempfile::{Builder, NamedTempFile};
 
 /// How the name of a folder begins. Nothing else has such names: the next run may remove what lies there.
 const PREFIX: &str = "adjunct-run-";
-/// A folder without a lock is nobody's once it is this old: between its making and its lock there is an instant.
+/// Age from which a folder without a lock counts as abandoned: between its making and its lock there is an instant.
 const SETTLED: Duration = Duration::from_secs(60);
 
 /// Checks that the folder for temporary files has room for what a session needs: keys, logs, data. Programs that find it full say anything, or
@@ -79,7 +79,7 @@ impl Drop for Folder {
     }
 }
 
-/// Whether sshd, nginx, Apache, HAProxy, Java and shells all take a path as it is.
+/// Whether sshd, nginx, Apache, HAProxy, Java and shells all take a path without quotes.
 fn is_plain(path: &Path) -> bool {
     path.to_str().is_some_and(|path| path.chars().all(|c| c.is_ascii_alphanumeric() || "/._-+@".contains(c)))
 }
@@ -124,7 +124,7 @@ pub fn folder_in(place: &Path) -> io::Result<Folder> {
     Ok(folder)
 }
 
-/// Takes the lock of a folder, if nobody has it.
+/// Takes the lock of a folder, if it is free.
 fn lock(folder: &Path) -> Option<OwnedFd> {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let opened = rustix::fs::open(folder, flags, Mode::empty()).ok()?;

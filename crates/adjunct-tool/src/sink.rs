@@ -186,7 +186,7 @@ impl Ended {
         Ok(())
     }
 
-    /// The end, once all is written: `written` is what that returned.
+    /// The end of the run after the report was written; `written` is the result of that.
     ///
     /// # Errors
     /// The [`Failure`] that ended the run early, or that of writing.
@@ -199,7 +199,7 @@ impl Ended {
     }
 }
 
-/// Opens what is there to be written as it is. A pipe that nobody reads is an error: it would be waited for without end.
+/// Opens an existing file to be written in place. A pipe that nobody reads is an error: opening it would wait without end.
 fn in_place(path: &Path) -> std::io::Result<File> {
     let flags = OFlags::WRONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
     match rustix::fs::open(path, flags, Mode::empty()) {

@@ -9,8 +9,8 @@ pub fn folder() -> Option<PathBuf> {
     Some(folder.or_else(|| set("HOME").map(|home| home.join(".local/state")))?.join("adjunct"))
 }
 
-/// The folder where the command keeps what it knows, made where it is not there; only this user opens it. None where neither
-/// `XDG_STATE_HOME` nor `HOME` is set.
+/// The folder where the command keeps its state, made if it does not exist; only this user opens it. `None` where neither `XDG_STATE_HOME` nor `HOME`
+/// is set.
 ///
 /// # Errors
 /// As `mkdir(2)`.

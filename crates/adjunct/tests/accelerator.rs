@@ -343,7 +343,7 @@ mod parts {
         assert!(adjunct::counters::read(uid).unwrap().unwrap().all_lanes().is_zero());
     }
 
-    /// Sets MXCSR, and says what it was.
+    /// Sets MXCSR, and returns what it was.
     #[cfg(target_arch = "x86_64")]
     fn mxcsr(to: u32) -> u32 {
         let mut before = 0u32;

@@ -362,7 +362,7 @@ fn squatted() {
     remove(id);
 }
 
-/// Makes a segment as nobody.
+/// Makes a segment as the user nobody.
 fn squat(key: i32, mode: i32) -> i32 {
     let child = fork(|| {
         be(NOBODY);

@@ -15,7 +15,7 @@ use std::marker::PhantomData;
 
 /// Keys tried before a segment without one.
 pub(super) const KEYS: u32 = 16;
-/// The user in the keys of the segment of switched users: nobody's uid (to the system it means "leave it as it is").
+/// The user in the keys of the segment of switched users, which no user has as uid (to the system it means "leave it as it is").
 const SWITCHED: u32 = u32::MAX;
 /// What the keys of segments of uses of mechanisms are made of besides.
 const USES: &[u32] = &[1, table::ROWS as u32, table::STRIPES as u32];
@@ -117,7 +117,7 @@ impl<T: Kind> Sought<T> {
         identity(&self.whose())
     }
 
-    /// Maps the segment to count in, made where there is none.
+    /// Maps the segment to count in, which is made if it does not exist.
     ///
     /// # Errors
     /// [`Wrong`], where the system makes none.

@@ -66,7 +66,7 @@ const fn fallback(function: Function, reason: Reason) -> usize {
 /// What the accelerator counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Event {
-    /// A batch of so many jobs was run in lanes.
+    /// A batch of this many jobs was run in lanes.
     Batch(usize),
     /// An operation was done in lanes.
     InLanes,
@@ -152,13 +152,13 @@ impl Block {
     }
 }
 
-/// What every segment begins with. All zeros is a valid empty segment but for its identity, which the first comer writes in
-/// one instruction: there is no half-initialised state to die in.
+/// The beginning of every segment. All zeros is a valid empty segment but for its identity, which the first comer writes in one instruction: there is
+/// no half-initialised state to die in.
 #[repr(C)]
 #[derive(Debug)]
 pub(super) struct Head {
     identity: AtomicU64,
-    /// The owner word of who resets at this moment, for others to wait.
+    /// The owner word of the process that resets at this moment, for others to wait.
     resetting: AtomicU64,
 }
 
@@ -175,7 +175,7 @@ impl Head {
         if found == ours { Ok(()) } else { Err(found) }
     }
 
-    /// Takes the reset lock from `holder`, 0 for nobody; says who has it if that fails.
+    /// Takes the reset lock from `holder`, 0 for nobody; gives the holder if that fails.
     pub(super) fn lock_resets(&self, holder: u64, me: u64) -> Result<(), u64> {
         self.resetting.compare_exchange(holder, me, AcqRel, Acquire).map(|_| ())
     }

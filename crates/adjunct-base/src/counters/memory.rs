@@ -76,8 +76,7 @@ pub(super) enum Wrong {
 }
 
 impl Wrong {
-    /// Whether only this key is out of the question: somebody else's segment has it, or a damaged one, or one that was removed
-    /// just now.
+    /// Whether only this key is out of the question: another user's segment has it, or a damaged one, or one that was removed just now.
     pub(super) fn is_of_this_key(&self) -> bool {
         match self {
             Wrong::System("shmget", error) => matches!(error.raw_os_error(), Some(libc::EACCES | libc::EINVAL)),
@@ -201,8 +200,8 @@ pub(super) enum Access {
 /// A key that no other segment can have taken: the system gives the new segment none.
 pub(super) const NO_KEY: i32 = libc::IPC_PRIVATE;
 
-/// Maps the segment under `key`, made where there is none, which has to be one of `uid` and with this identity. Makes the
-/// calls shmget, shmctl, shmat, in this order, and no other; a refused one ends it.
+/// Maps the segment under `key`, made if it does not exist, which has to be one of `uid` and with this identity. Makes the calls shmget, shmctl,
+/// shmat, in this order, and no other; a refused one ends it.
 ///
 /// # Errors
 /// [`Wrong`], with what the system says of the segment where it got that far.

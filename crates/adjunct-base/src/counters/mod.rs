@@ -160,13 +160,13 @@ pub fn note(queue: Queue, event: Event) {
     });
 }
 
-/// Whether this process may read the counters of all users: root's, or one with CAP_IPC_OWNER, which is what the system asks of who maps
-/// others' shared memory.
+/// Whether this process may read the counters of all users: root's, or one with CAP_IPC_OWNER, which the system requires to map others' shared
+/// memory.
 pub fn reads_all() -> bool {
     reader::reads_all()
 }
 
-/// The users who have counters, by uid in ascending order. Those of others are seen only by who [`reads_all`].
+/// The users who have counters, by uid in ascending order. Other users are seen only if [`reads_all`] is true.
 ///
 /// # Errors
 /// [`Error::Counters`] where the system refuses.
@@ -182,8 +182,8 @@ pub fn read(uid: u32) -> Result<Option<Snapshot>, Error> {
     reader::read(settings::prefix(), uid)
 }
 
-/// How many processes have the counters of `uid` mapped, which is to say how many have a module of adjunct loaded as that user: a program
-/// loaded as root counts as root's, whoever it becomes. One with several modules counts for each.
+/// How many processes have the counters of `uid` mapped, that is, have a module of adjunct loaded as that user: a program loaded as root counts as
+/// root's, whichever user it becomes. A process with several modules counts for each.
 ///
 /// # Errors
 /// [`Error::Counters`] where the system gives no list of its segments.
@@ -285,7 +285,7 @@ pub fn delete_uses(uid: u32) -> Result<bool, Error> {
     uses::delete(settings::prefix(), uid)
 }
 
-/// The users who have counters of uses, by uid in ascending order. Those of others are seen only by who [`reads_all`].
+/// The users who have counters of uses, by uid in ascending order. Other users are seen only if [`reads_all`] is true.
 ///
 /// # Errors
 /// [`Error::Counters`] where the system refuses.
@@ -298,8 +298,8 @@ pub fn key(uid: u32) -> i32 {
     reader::key(settings::prefix(), uid)
 }
 
-/// The counters of programs that run with another `ADJUNCT_STATS_KEY` than this one: who starts programs with a key of
-/// their own reads here what those counted, and nobody else.
+/// The counters of programs that run with another `ADJUNCT_STATS_KEY` than this one: a program that starts others with a key of their own reads here
+/// what those counted, and no others.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Apart {
     prefix: u32,

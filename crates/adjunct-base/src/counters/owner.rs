@@ -57,8 +57,8 @@ impl Owner {
         self.field(Owner::PID + Owner::NAMESPACES + Owner::START, Owner::IMAGE) as u8
     }
 
-    /// Whether this owner had the slot right after it was given back by `before`: nobody had it in between. The use count has few bits, so
-    /// that 63 owners in between would be missed.
+    /// Whether this owner had the slot right after it was given back by `before`, without an owner in between. The use count has few bits, so that 63
+    /// owners in between would be missed.
     pub(super) fn follows(self, before: Owner) -> bool {
         before.is_free() && !self.is_free() && Owner(self.0 & !Owner::FREE).after(before.0) == self
     }
@@ -85,7 +85,7 @@ pub(super) struct Claim {
     pub(super) owner: Owner,
 }
 
-/// The owner words of a segment's slots. Slot 0 is nobody's: it is shared.
+/// The owner words of a segment's slots. Slot 0 has no owner: it is shared.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Owners<'a>(pub(super) &'a [AtomicU64]);
 
@@ -112,7 +112,7 @@ impl Owners<'_> {
         word.is_some_and(|w| w.compare_exchange(claim.owner.0, free, Release, Relaxed).is_ok())
     }
 
-    /// The owner of a slot; free for the shared one and for a number that there is not.
+    /// The owner of a slot; free for the shared one and for a number that does not exist.
     pub(super) fn owner(self, place: usize) -> Owner {
         Owner(self.0.get(place).filter(|_| place > 0).map_or(0, |word| word.load(Acquire)))
     }

@@ -281,8 +281,8 @@ thread_local! {
     static AT_EXIT: AtExit = const { AtExit };
 }
 
-/// Has the slot of the thread that loads the module freed when the process ends as well. Std asks for memory here, which is there at
-/// that time, and keeps the module mapped until then.
+/// Has the slot of the thread that loads the module freed when the process ends as well. Std allocates memory here, which can be had at that time,
+/// and keeps the module mapped until then.
 fn free_at_exit_of_process() {
     let _ = AT_EXIT.try_with(|_| ());
 }

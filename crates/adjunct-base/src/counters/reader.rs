@@ -142,12 +142,12 @@ pub(super) fn permitted(uid: u32, what: &str) -> Result<(), Error> {
     Ok(())
 }
 
-/// The sum of what stands in a user's own segments and in those of switched users, which only who reads all may see; `None` for nothing.
+/// Adds up a user's own segments and those of switched users, which only a process that reads all may see; `None` where there are none.
 fn sum(parts: impl Iterator<Item = Snapshot>) -> Option<Snapshot> {
     parts.reduce(|sum, part| sum.plus(&part))
 }
 
-/// The segments of switched users, for who may see all: with what counts for `uid`.
+/// The segments of switched users, for a process that may see all, with the counts for `uid`.
 fn switched(prefix: u32, uid: u32, listed: &[Stat], access: Access) -> impl Iterator<Item = memory::Mapped<Switched>> {
     let may = memory::effective_user() == 0 || access == Access::Read && reads_all();
     let all = if may { Sought::switched(prefix).all(listed, access) } else { Vec::new() };
@@ -216,7 +216,7 @@ pub(super) fn take(prefix: u32, uid: u32) -> Result<Option<Snapshot>, Error> {
     Ok(sum(taken.into_iter()))
 }
 
-/// Runs `work` with the reset lock held, again where somebody else was at it all the same. Ends whatever others write there.
+/// Runs `work` with the reset lock held; again if another process reset all the same. It ends whatever others write there.
 fn exclusively<R>(head: &Head, uid: u32, work: impl Fn() -> Option<R>) -> Result<R, Error> {
     let failed = |cause| Error::Counters { uid, cause };
     let call = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |d| d.subsec_micros() as u8);

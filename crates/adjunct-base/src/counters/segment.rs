@@ -69,9 +69,9 @@ impl Segment {
         }
     }
 
-    /// Sets the counters to zero and says what they were: each call is in exactly one such answer, or still there. The
-    /// baseline out of force is written, then put in force in one instruction: a kill on the way changes nothing. Only
-    /// the holder of the reset lock may call it; `None` if somebody else has reset all the same.
+    /// Sets the counters to zero and returns what they were: each call is in exactly one such answer, or still there. The baseline out of force is
+    /// written, then put in force in one instruction: a kill on the way changes nothing. Only the holder of the reset lock may call it; `None` if
+    /// another process has reset all the same.
     pub(super) fn take(&self, uid: u32) -> Option<Snapshot> {
         let resets = self.resets.load(Acquire);
         let base: Vec<u64> = self.baseline(resets).iter().map(|w| w.load(Acquire)).collect();

@@ -108,8 +108,8 @@ impl Switched {
         snapshot(uid, &total, &base)
     }
 
-    /// Sets what is counted for `uid` to zero and says what it was: each number is in exactly one such answer, or still there.
-    /// Only the holder of the reset lock may call it. One killed on the way has reset some words and not the others.
+    /// Sets the counts of `uid` to zero and returns what they were: each number is in exactly one such answer, or still there. Only the holder of the
+    /// reset lock may call it. A call that is killed on the way has reset some words and not the others.
     pub(super) fn take(&self, uid: u32) -> Snapshot {
         let (mut total, mut base) = (vec![0u64; WORDS], vec![0u64; WORDS]);
         for slot in self.slots_of(uid) {

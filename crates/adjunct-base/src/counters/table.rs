@@ -65,7 +65,7 @@ pub(super) struct Uses {
     head: Head,
     /// Whether anything was counted in a stripe: reading the others would allocate their memory.
     used: [AtomicU64; STRIPES],
-    /// What a row is for: slot and mechanism, plus 1; 0 for nothing yet.
+    /// Slot and mechanism of each row, plus 1; 0: free.
     pub(super) rows: [AtomicU64; ROWS],
     stripes: [[[AtomicU64; LINE]; ROWS]; STRIPES],
 }
@@ -82,7 +82,7 @@ impl Uses {
         &self.head
     }
 
-    /// The row of a slot's mechanism, claimed where there is none.
+    /// The row of a slot's mechanism, claimed if there is none.
     #[inline]
     pub(super) fn row(&self, slot: u32, mechanism: u32) -> Option<usize> {
         let name = name(slot, mechanism);

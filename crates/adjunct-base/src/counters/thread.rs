@@ -17,7 +17,7 @@ const NEVER: u64 = u64::MAX;
 #[repr(C)]
 #[derive(Debug)]
 pub(super) struct Thread {
-    /// The epoch in which `slot` was taken; NEVER while there is none.
+    /// The epoch in which `slot` was taken; NEVER while the thread has none.
     epoch: Cell<u64>,
     /// The epoch of the last look at the effective user.
     pub(super) attributed: Cell<u64>,

@@ -43,8 +43,8 @@ impl<T> Slab<T> {
         })
     }
 
-    /// Has this thread keep an entry of this slab in place of the one that it has. `at_end` calls [`Slab::end_last`]; where it cannot be
-    /// asked, nothing is kept.
+    /// Has this thread keep an entry of this slab in place of the one that it has. `at_end` calls [`Slab::end_last`]; if that cannot be arranged,
+    /// nothing is kept.
     #[inline]
     pub fn put_last(&'static self, entry: Entry<T>, at_end: &'static AtEnd) {
         with(|last| {

@@ -27,8 +27,8 @@ unsafe extern "C" fn ended(base: *mut c_void) {
     drop(Stack { base });
 }
 
-/// Runs `body` on a stack of ours and returns when it does, which must be without a pause in between. False where there is
-/// no memory for one, and `body` was not run. A panic of `body` ends it, and no more.
+/// Runs `body` on a stack of adjunct's own and returns when it does, which must be without a pause in between. False if there is no memory for one,
+/// and `body` was not run. A panic of `body` ends `body` alone.
 pub fn run(body: &mut dyn FnMut()) -> bool {
     let kept = NonNull::new(KEPT.get()).map(|base| Stack { base: base.as_ptr() });
     if kept.is_some() {

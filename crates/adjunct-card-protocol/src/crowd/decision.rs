@@ -29,12 +29,12 @@ pub(super) const KEPT: u64 = 100;
 const FIRST_PAUSE: u64 = 50;
 const AFTER_TRIAL: u64 = 16;
 pub(super) const LAST_PAUSE: u64 = 25_600;
-/// A load so many times as high as that of the last trial is another one.
+/// The factor by which a load differs from that of the last trial to count as another load.
 const OTHER_LOAD: f32 = 2.0;
 
 impl Page {
-    /// Whether a card is likely to be faster for an operation of this kind than its program alone. `connected`: the program has a connection,
-    /// or does so many operations that making one costs nothing.
+    /// Whether a card is likely to be faster for an operation of this kind than its program alone. `connected`: the program has a connection, or does
+    /// so many operations that the cost of making one does not matter.
     #[inline]
     pub fn pays(&self, kind: Kind, now: u64, connected: bool) -> bool {
         let measured = &self.measured[kind as usize];
@@ -78,9 +78,9 @@ impl Page {
         busy * alone / (own * (batch / jobs + handing))
     }
 
-    /// A card has done so many jobs in so many nanoseconds of a worker, and took so many more for handing each over, while so many tasks of
-    /// the machine could run, its own included: where that is fewer than it has CPUs, some of them were left idle. Where cards turn out
-    /// to be slower than programs alone, operations stay with them for a while, and longer the next time.
+    /// Notes that a card has done `jobs` jobs in `busy` nanoseconds of a worker, and took `handing` more to hand each over, while `runnable` tasks of
+    /// the machine could run, its own included: if that is fewer than it has CPUs, some of them were left idle. Where cards turn out to be slower
+    /// than programs alone, operations stay with the programs for a while, and longer the next time.
     pub fn found(&self, kind: Kind, now: u64, jobs: u64, busy: u64, handing: u64, runnable: u64) {
         let measured = &self.measured[kind as usize];
         self.answered.store(now, Relaxed);
@@ -151,14 +151,14 @@ impl Measured {
         self.until.store(now + pause, Relaxed);
     }
 
-    /// Whether so many more are under way than at the last trial that it says nothing any more, some time after it.
+    /// Whether so many more operations are under way than at the last trial that it tells nothing any more, some time after it.
     fn is_another_load(&self, here: f32, now: u64) -> bool {
         let begun = self.sent.load(Relaxed);
         here > NOTICEABLE.max(OTHER_LOAD * self.load.load(Relaxed) as f32 / 100.0)
             && now.saturating_sub(begun) > AFTER_TRIAL * self.trial()
     }
 
-    /// Whether cards are faster even where each operation needs a connection of its own, which costs so much.
+    /// Whether cards are faster even where each operation needs a connection of its own, which costs `connecting` nanoseconds.
     fn connecting_pays(&self, connecting: u64, width: f32) -> bool {
         let handing = self.handing.load(Relaxed);
         let each = match self.each.load(Relaxed) {

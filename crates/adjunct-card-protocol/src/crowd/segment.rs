@@ -21,7 +21,7 @@ fn key(folder: &Path) -> libc::key_t {
 }
 
 impl Page {
-    /// Finds the page of the daemon with this folder, with the uid of who made it. Calls shmget, shmctl, shmat and no other.
+    /// Finds the page of the daemon with this folder, with the uid of the user who made it. Calls shmget, shmctl, shmat and no other.
     ///
     /// # Errors
     /// What the system says; [`io::ErrorKind::InvalidData`] for a segment that is none of ours.

@@ -6,8 +6,8 @@ use rustix::process::{DumpableBehavior, Resource, Rlimit, getrlimit, set_dumpabl
 use rustix::thread::{CapabilitySet, capabilities};
 use std::io;
 
-/// What a card's process may map, of which most is never touched: for each worker its stack and the 128 MB that malloc reserves to keep
-/// 64 of them, and for all what there is at the start, the keys and the requests that wait. Bytes.
+/// The most that a card's process may map for a worker, in bytes, of which most is never touched: its stack, and the 128 MB that malloc reserves to
+/// keep 64 of them. [`OF_ALL`] is for all workers: what is mapped at the start, the keys and the requests that wait.
 const OF_A_WORKER: u64 = 136 << 20;
 const OF_ALL: u64 = 64 << 20;
 
@@ -52,7 +52,7 @@ pub fn hide_memory(threads: usize) -> io::Result<bool> {
     Ok(locked)
 }
 
-/// Whether so many bytes may be locked: by the limit, or by the capability that knows none.
+/// Whether `bytes` bytes may be locked: by the limit, or by the capability that lifts it.
 fn may_lock(bytes: u64) -> bool {
     let free = capabilities(None).is_ok_and(|sets| sets.effective.contains(CapabilitySet::IPC_LOCK));
     free || getrlimit(Resource::Memlock).current.is_none_or(|limit| limit >= bytes)

@@ -8,7 +8,7 @@
 
 use std::collections::{HashMap, VecDeque};
 
-/// What a user may have however many others there are, as long as there is room at all.
+/// Connections that a user may have whatever the number of other users, as long as there is room at all.
 const FEW: usize = 8;
 /// Connections of a user that are looked at for one that can go.
 const LOOKS: usize = 16;

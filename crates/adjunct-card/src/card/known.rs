@@ -13,7 +13,7 @@ static KNOWN: &[u8] = include_bytes!("known.bin");
 /// Runs of which the shortest counts; the first of all makes the forms of the key.
 const RUNS: usize = 4;
 
-/// A request with a known answer, which brings its key or is with the one in place 0: for whoever measures cards.
+/// A request with a known answer, which brings its key or uses the one in place 0: for measuring cards.
 pub fn known_request(kind: Kind, with_key: bool) -> Option<Request> {
     let before = Kind::ALL.iter().take_while(|&&other| other != kind);
     let from: usize = before.map(|kind| kind.key() + 2 * kind.size()).sum();

@@ -4,7 +4,7 @@
 use std::fs::File;
 use std::os::unix::fs::FileExt;
 
-/// The file, opened before system calls are given up that open files; `None` where there is none.
+/// The file of the system's load, opened before the system calls that open files are given up; `None` where it does not exist.
 #[derive(Debug)]
 pub struct Load(Option<File>);
 

@@ -265,7 +265,7 @@ impl<T> Pending<T> {
         out
     }
 
-    /// Whether nothing waits and nobody works.
+    /// Whether no request waits and no worker is busy.
     pub fn is_idle(&self) -> bool {
         self.running == 0 && self.active.is_empty()
     }

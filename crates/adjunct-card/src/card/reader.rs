@@ -34,8 +34,8 @@ const ACCEPTED: usize = 64;
 const ORDERS: usize = 64;
 /// How long a worker reads between two batches.
 const READING: Duration = Duration::from_millis(2);
-/// How long nobody is accepted where the system has no descriptor, and where most that came had to be refused at once: who connects again and
-/// again takes only so much of a worker's time.
+/// Time in which no connection is accepted after the system had no descriptor, or after most new connections had to be refused at once: a program
+/// that connects again and again takes only a limited part of a worker's time.
 const DEAF: Duration = Duration::from_millis(10);
 const AFTER_REFUSALS: Duration = Duration::from_millis(5);
 /// The most refusals of one pass that are told at once, as nothing out of the ordinary.
@@ -217,8 +217,8 @@ impl Card {
         }
     }
 
-    /// Takes a program in, and what it has asked already, of which then no event tells; or gives it back where its user has too many
-    /// connections.
+    /// Takes a program's connection in, with the request that it has already sent, for which no event comes; gives the connection back where its user
+    /// has too many.
     fn serve(&self, reader: &mut Reader, socket: OwnedFd, uid: u32, queue: u16) -> Result<(), OwnedFd> {
         match reader.clients.admits(uid) {
             Admission::Taken => {}

@@ -119,7 +119,7 @@ pub struct Card {
     lately: AtomicU64,
 }
 
-/// Locks, whatever became of who had it.
+/// Locks, also after a thread panicked while it held the lock.
 pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -17,7 +17,7 @@ use std::io;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
 
-/// How long a card is waited for that does not take what it is told, in milliseconds.
+/// Milliseconds to wait for a card that does not take its orders.
 const LINK: i64 = 20;
 /// How long a card is waited for that is to end.
 const LEAVES_IN: Duration = Duration::from_secs(5);
@@ -235,8 +235,8 @@ impl Cards {
         }
     }
 
-    /// Has a card accept programs by itself where there is one queue alone that they can be given to: then nothing is to be chosen, and a
-    /// connection costs half as much.
+    /// Has a card accept programs by itself if there is only one queue that can take them: then there is nothing to choose, and a connection costs
+    /// half as much.
     pub fn have_one_listen(&mut self, socket: &OwnedFd) {
         let wanted = match self.queues(Mask::ALL, Mask::ALL)[..] {
             [(_, _, place, number)] => {

@@ -47,8 +47,9 @@ pub fn given() -> Given {
 const TRIES: u32 = 10;
 const BETWEEN: Duration = Duration::from_millis(5);
 
-/// Locks a file, which is made where there is none, for as long as it is open: the system lets go of it whatever becomes of this process, and
-/// the file stays. Nobody else may open it, so that no user can keep a daemon from starting. `None` where another daemon has it.
+/// Locks a file, which is made if it does not exist, for as long as it is open: the system releases the lock whatever becomes of this process, and
+/// the file stays. Only the daemon's user may open it, so that no other user can keep a daemon from starting. `None` where another daemon has the
+/// lock.
 ///
 /// # Errors
 /// What the system says.
@@ -77,8 +78,8 @@ pub fn alone(path: &Path) -> io::Result<Option<File>> {
 /// How often it is looked whether anybody still listens where a socket is to be made.
 const LOOKS: u32 = 200;
 
-/// Makes a socket at a path, in place of one whose daemon is gone. The caller has the folder alone ([`alone`]): else of two that find such a
-/// one each would remove the other's. So who listens there is a card of a daemon that was killed, which ends when it sees that: it is
+/// Makes a socket at a path, in place of one whose daemon is gone. The caller has the folder alone ([`alone`]): otherwise two daemons that find such
+/// a socket would each remove the other's. So a listener that still exists is a card of a daemon that was killed, which ends when it sees that: it is
 /// waited for, a second at most.
 ///
 /// # Errors

@@ -292,7 +292,7 @@ impl Daemon {
         })
     }
 
-    /// Ends: cards finish what they work on. Systemd's sockets stay, and with them programs that wait to be accepted by the next daemon.
+    /// Ends the daemon: cards finish what they work on. Systemd's sockets stay, and with them programs that wait to be accepted by the next daemon.
     fn end(mut self) -> io::Result<()> {
         let _ = sd_notify::notify(&[sd_notify::NotifyState::Stopping]);
         for name in self.nodes.list().into_iter().map(|node| node.name) {

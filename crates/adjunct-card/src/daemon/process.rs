@@ -67,7 +67,7 @@ impl Process {
         link::order(&self.link, order, descriptor).is_ok()
     }
 
-    /// Waits so many milliseconds at most until it can be told something.
+    /// Waits at most `milliseconds` until the process can take an order.
     pub fn wait(&self, milliseconds: i64) {
         let limit = Timespec { tv_sec: 0, tv_nsec: milliseconds * 1_000_000 };
         let _ = poll(&mut [PollFd::new(&self.link, PollFlags::OUT)], Some(&limit));

@@ -151,7 +151,7 @@ impl Daemon {
         self.child.as_ref().unwrap().id()
     }
 
-    /// The process of a card; 0 while there is none.
+    /// Number of a card's process; 0 while there is none.
     pub fn pid_of(&self, id: u8) -> u32 {
         let bytes = std::fs::read(self.of().state()).unwrap();
         let word = |at: usize| u64::from_ne_bytes(bytes[8 * at..][..8].try_into().unwrap());
@@ -208,7 +208,7 @@ impl Daemon {
         counted.on_card + late(&counted)
     }
 
-    /// Whether programs asked a card for so many operations of 2048 bits: for fewer only where three or more replies were late, after which a
+    /// Whether programs asked a card for this many operations of 2048 bits; fewer count only where three or more replies were late, after which a
     /// program asks no more for a while.
     pub fn was_asked(&self, operations: u64) -> bool {
         let (asked, late) = (self.on_card_or_late(), late(&self.counted()));

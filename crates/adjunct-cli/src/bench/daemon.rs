@@ -50,8 +50,8 @@ impl Daemon {
         Daemon::start_with(program, cards, on, "")
     }
 
-    /// Starts a daemon with so many accelerators, on some processors or on all, and with settings of `cards.conf` besides, and waits until they
-    /// take programs.
+    /// Starts a daemon with `cards` accelerators, on some processors or on all, and with settings of `cards.conf` besides, and waits until they take
+    /// programs.
     ///
     /// # Errors
     /// As for [`Daemon::start`].

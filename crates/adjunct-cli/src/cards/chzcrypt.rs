@@ -100,7 +100,7 @@ enum Secure {
     Unbind,
 }
 
-/// What the options come to: of several that do something, one is done, in the order of the fields.
+/// The change that the options ask for: of several, one is made, in the order of the fields.
 #[derive(Debug, Default)]
 struct Wanted {
     verbose: bool,
@@ -209,7 +209,7 @@ struct Work {
 }
 
 impl Work {
-    /// Asks for a change of an attribute. Who may not make it is told so in place of what is done; who is refused, after it.
+    /// Asks for a change of an attribute. A user who may not make it is told so in place of `says`; a refusal by the daemon is told after it.
     fn ask(&self, attribute: &str, says: &str, refused: &str, request: Option<&Ask>) -> Result<(), Stop> {
         // What the daemon could not even be told is refused as it would be.
         let answer = request.map_or_else(|| Ok(Answer::Refused(0, String::new())), |request| TOOL.ask(request))?;
@@ -377,7 +377,7 @@ impl Work {
     }
 }
 
-/// Whether an error number of the driver's says that somebody may not.
+/// Whether an error number of the driver's means that the user has no permission.
 pub(super) fn is_permission(errno: i32) -> bool {
     use rustix::io::Errno;
     [Errno::PERM, Errno::ACCESS].iter().any(|error| error.raw_os_error() == errno)

@@ -187,7 +187,7 @@ fn some(machine: &Machine, wanted: &Wanted, words: &[OsString]) -> Result<(), St
     shown.map_err(|words| TOOL.stop(&words))
 }
 
-/// A table on its way. What is wrong comes back in words, for the tool to say below what is there.
+/// A table that is being made. An error comes back in words, for the tool to print below the table.
 struct Report<'a> {
     machine: &'a Machine,
     wanted: &'a Wanted,

@@ -212,7 +212,7 @@ pub fn enable(args: &Enable) -> Result<ExitCode, Failure> {
     }
 }
 
-/// The cards, as soon as one is ready or there is a reason why none will be.
+/// Waits for the cards: until one is ready or there is a reason why none will be.
 fn ready() -> Option<Machine> {
     let mut found = None;
     adjunct_tool::process::wait_for(STARTS_IN, || {

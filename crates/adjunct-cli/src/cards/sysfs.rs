@@ -149,7 +149,7 @@ fn create(dir: &Path, tree: &Tree) -> io::Result<()> {
     Ok(())
 }
 
-/// Brings what is there up to date.
+/// Brings an existing tree up to date.
 fn update(dir: &Path, tree: &Tree) -> io::Result<()> {
     // What is aside is in the folder itself, so that it can be renamed, and by a name that no reader looks for.
     let aside = tempfile::Builder::new().prefix(".adjunct-").tempdir_in(dir)?;

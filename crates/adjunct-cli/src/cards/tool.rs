@@ -12,7 +12,7 @@ use std::process::ExitCode;
 
 /// The version of s390-tools whose options and words these are.
 const OF_S390_TOOLS: &str = "2.43.0";
-/// What scripts look for where there is no driver, which is where no daemon runs.
+/// The message that scripts look for where there is no driver; here where no daemon runs.
 pub(super) const UNAVAILABLE: &str = "Crypto device driver not available.";
 
 /// A command line of a tool's.

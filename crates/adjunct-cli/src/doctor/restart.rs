@@ -15,7 +15,7 @@ use std::time::Duration;
 /// How long a service may take to stop and to start; systemd's own limit is 90 seconds for each.
 const LIMIT: Duration = Duration::from_secs(200);
 
-/// Services whose restart ends sessions, or cuts off whoever asks for it. Nobody restarts them without having seen their name.
+/// Services whose restart ends sessions, or cuts off the user who asks for it. They are restarted only after a question that names them.
 const SESSIONS: [&str; 12] = [
     "dbus",
     "dbus-broker",

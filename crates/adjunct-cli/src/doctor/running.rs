@@ -159,7 +159,7 @@ fn elsewhere(root: Root, pid: u32, standing: &Standing) -> Verdict {
     Verdict::not(cause, format!("{what}, {why}")).advising(advice)
 }
 
-/// Whether a file is there in the eyes of a process; `None` where that cannot be seen.
+/// Whether a file exists for a process, in its root; `None` where that cannot be seen.
 fn root_has(pid: u32, path: &Path) -> Option<bool> {
     let (flags, none) = (OFlags::PATH | OFlags::CLOEXEC, Mode::empty());
     let root = rustix::fs::open(format!("/proc/{pid}/root"), flags | OFlags::DIRECTORY, none).ok()?;

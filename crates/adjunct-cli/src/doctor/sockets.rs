@@ -101,7 +101,7 @@ fn listener(line: &str) -> Option<Listener> {
 pub struct Found {
     /// The processes that hold such a socket.
     pub pids: Vec<u32>,
-    /// Whether there is such a socket at all; without a process it is another user's, or a container's.
+    /// Whether there is such a socket at all; without a process it belongs to another user, or to a container.
     pub listens: bool,
 }
 

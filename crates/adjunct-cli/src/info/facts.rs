@@ -181,8 +181,8 @@ impl FunctionFacts {
     }
 }
 
-/// The wider instructions taken for `function` where all they ask for is there: our kernels dispatch on VAES, VPCLMULQDQ
-/// and AVX2 together, and take 512 bits where AVX-512 is there, too. CBC and CFB are wide only when decrypting.
+/// The wider instructions for `function`, if the CPU has all that the kernels ask for: they dispatch on VAES, VPCLMULQDQ and AVX2 together, and use
+/// 512 bits with AVX-512. CBC and CFB are wide only when decrypting.
 fn widest(function: Function, features: Features) -> &'static [Feature] {
     let all = [Feature::Vaes, Feature::Vpclmul, Feature::Avx2].iter().all(|&f| features.has(f));
     match function {
@@ -194,7 +194,7 @@ fn widest(function: Function, features: Features) -> &'static [Feature] {
     }
 }
 
-/// What this machine lacks, and what it uses instead.
+/// Notes about instructions that this machine lacks, and what it uses instead.
 fn notes(features: Features) -> Vec<String> {
     if HERE != Some(Arch::X86) {
         return Vec::new();

@@ -10,7 +10,7 @@ use serde::Serialize;
 
 /// The line about FIPS; adjunct's CPU library is not built in its FIPS mode.
 const FIPS: &str = "No built-in FIPS support.\n";
-/// What `-f` says where there is no list of exceptions.
+/// The answer to `-f`, as where there is no list of exceptions.
 pub(super) const EXCEPTIONS: &str = "Built-in FIPS support: FIPS 140-3 mode inactive.\n";
 
 /// The library whose functions are reported.
@@ -45,7 +45,7 @@ pub(super) struct Report {
     words: Words,
 }
 
-/// What stands in the table where there is no static hardware and no software: "no", or a dash where it was switched off.
+/// The words of the table for no static hardware and for no software: "no", or a dash where it was switched off.
 #[derive(Debug, Clone, Copy)]
 struct Words {
     instructions: &'static str,

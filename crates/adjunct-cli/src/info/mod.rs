@@ -144,7 +144,7 @@ impl IcaInfo {
         IcaInfo::command().name("icainfo-cex").about(about).after_help(OF_CARDS)
     }
 
-    /// Runs `icainfo` about this library, before anything else asks the processor what it has.
+    /// Runs `icainfo` about this library, before any other code asks for the processor's functions.
     ///
     /// # Errors
     /// [`Failure`] where standard output takes no more.

@@ -197,7 +197,7 @@ pub struct Pays {
     by_class: Vec<Figure>,
     /// What was measured on this machine.
     measured: Option<Measured>,
-    /// Why a measurement that is there is not taken.
+    /// Why an existing measurement is not taken; `None` where it is, or there is none.
     remark: Option<String>,
 }
 
@@ -209,7 +209,7 @@ struct Figure {
 }
 
 impl Pays {
-    /// The answer for a CPU, by a measurement of this machine where there is one.
+    /// The answer for a CPU, by a measurement of this machine if there is one.
     pub fn new(features: Features, measured: Result<Option<Measured>, String>) -> Pays {
         let class = Class::of(features);
         let (measured, remark) = match measured {

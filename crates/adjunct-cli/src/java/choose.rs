@@ -127,7 +127,7 @@ pub(super) struct Measured {
     pub module_us: Option<f64>,
     /// How many times faster the module is.
     pub ratio: Option<f64>,
-    /// Why there is no figure.
+    /// Why there is no figure; `None` where there is one.
     pub error: Option<String>,
 }
 
@@ -230,8 +230,8 @@ pub(super) fn digits(value: f64) -> String {
     }
 }
 
-/// The line of a SunPKCS11 configuration that chooses a token: by its place among the slots where that was said, else our module's accelerator by
-/// its number, for which tokens come first depends on what they hold; of another module the first.
+/// The line of a SunPKCS11 configuration that chooses a token: by its index among the slots if one was given; else adjunct's accelerator by its
+/// number, since the order of slots depends on what tokens hold; of another module the first.
 pub fn slot(module: &Path, index: Option<u32>) -> String {
     match index {
         None if is_own_pkcs11(module) => format!("slot = {ACCELERATOR}"),

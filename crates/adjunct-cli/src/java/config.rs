@@ -265,8 +265,8 @@ fn measured(fields: &Fields) -> Option<Measured> {
     }
 }
 
-/// Tries the configuration before it is written: our own reader takes it without errors, and, where Java can run our program, each
-/// call that it is for is served by the module. What is not, comes back.
+/// Tries the configuration before it is written: our own reader takes it without errors, and, where Java can run our program, the module serves each
+/// call that the configuration is for. Calls that it does not serve are returned.
 fn proved(jdk: &Jdk, text: &str, plan: &Plan<'_>, args: &Args) -> Result<Vec<String>, Failure> {
     let judge = Judge { dialect: jdk.dialect, here: true };
     let mut findings = finding::Findings::of(Path::new(CONFIG));

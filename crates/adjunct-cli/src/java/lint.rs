@@ -90,7 +90,7 @@ fn library(config: &Config, judge: Judge, findings: &mut Findings<'_>) {
     judge.missing(*line, text, fix, findings);
 }
 
-/// What a mechanism is for, as far as its cost goes.
+/// What a slow mechanism is used for; `None` where it is not slow.
 fn slow(number: u32, java: u32) -> Option<&'static str> {
     let mechanism = names::numbered(number)?;
     let starts = |what: &str| mechanism.services(java).any(|s| s.starts_with(what));

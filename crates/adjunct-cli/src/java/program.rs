@@ -47,8 +47,8 @@ pub(super) fn run(jdk: &Jdk, words: &[OsString], mut line: impl FnMut(&Fields)) 
     })
 }
 
-/// Runs a program by `java` with what `options` gives it; `line` is given what it writes for us, in order. Behind a line `pause` it
-/// waits until `line` has returned. What SunPKCS11 prints (`showInfo`) comes back.
+/// Runs a program by `java` with the options that `options` adds; `line` gets the program's lines for us, in order. Behind a line `pause` the program
+/// waits until `line` has returned. Returns what SunPKCS11 prints (`showInfo`).
 ///
 /// # Errors
 /// [`Failure`]: it cannot be run, or ended in another way than by itself; `line`'s own.

@@ -67,7 +67,7 @@ fn every_keyword_is_taken() {
     assert_eq!(refused(&format!("{BASE}cipherTextStealingVariant = CS1"), "openjdk-25"), None);
 }
 
-/// What JDK 17.0.15 was seen to say; tests/java.rs compares with whatever JDKs are there.
+/// Refusals are in Java's words, as JDK 17.0.15 was seen to give them; tests/java.rs compares with any JDK that is installed.
 #[test]
 fn what_is_refused_is_refused_in_javas_words() {
     let cases = [

@@ -140,7 +140,7 @@ fn state(config: &[u8]) -> Option<State> {
     Model::read(config, &FromDisk).ok().map(|model| adjunct_openssl_conf::state(&model))
 }
 
-/// What to know where Node has a section of its own that somebody else wrote.
+/// A note where Node has a section of its own that adjunct did not write.
 fn node_by_hand(config: &[u8]) -> Option<String> {
     let model = Model::read(config, &FromDisk).ok()?;
     let section = model.entry(b"default", b"nodejs_conf").filter(|_| !adjunct_openssl_conf::state(&model).node)?;

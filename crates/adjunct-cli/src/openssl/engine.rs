@@ -7,8 +7,8 @@ use adjunct_openssl_conf::State;
 use adjunct_tool::Failure;
 use std::path::Path;
 
-/// What is served where nothing else is asked for: what the programs call that the configuration is for, or, where it is for
-/// all, what each calls by itself.
+/// The engine's functions where the command line names none: those that the programs of the target call, or, for all programs, those that each calls
+/// by itself.
 fn usual(target: Target) -> &'static str {
     match target {
         Target::All => "auto",

@@ -79,7 +79,7 @@ impl ConfigFile {
         beside(&self.path, ".adjunct-backup")
     }
 
-    /// Writes `bytes` as the backup. Another backup that stands there is kept under a numbered name.
+    /// Writes `bytes` as the backup. An existing backup is kept under a numbered name.
     ///
     /// # Errors
     /// [`Failure`] where it cannot be written.

@@ -154,7 +154,7 @@ pub(super) fn without_module(config: &Path, state: &State) -> Result<String, Str
     Ok("TLS 1.3 and 1.2".to_owned())
 }
 
-/// TLS with what everybody has.
+/// Tries TLS with groups that every program has.
 fn others(server: &Server, client: &Path) -> Result<(), String> {
     ["-tls1_3", "-tls1_2"].iter().try_for_each(|version| server.meets(client, &[version]))
 }

@@ -83,7 +83,7 @@ pub fn has_engines() -> bool {
     openssl(&["engine", "dynamic"], Some(Path::new("/dev/null"))).is_ok_and(|o| o.success)
 }
 
-/// The processes of that name that the system itself has started: of sshd, the one that listens for everybody.
+/// The processes of that name that the system itself has started: of sshd, the one that listens for logins.
 pub fn services(name: &str) -> Vec<u32> {
     let of = |pid: u32| files::text(Path::new(&format!("/proc/{pid}/comm"))).unwrap_or_default();
     let entries = std::fs::read_dir("/proc").into_iter().flatten().flatten();

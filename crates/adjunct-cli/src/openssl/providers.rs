@@ -7,7 +7,7 @@ use std::path::Path;
 /// Modules that serve no keys of their own: adjunct's, and OpenSSL's old algorithms.
 const PASSED_OVER: [&str; 4] = ["adjunct", "libadjunct_openssl", "adjunct-engine", "legacy"];
 
-/// Whether a mapped or installed file is a provider of somebody else's: in a folder of OpenSSL's modules, by any name.
+/// Whether a mapped or installed file is a provider other than adjunct's and OpenSSL's: in a folder of OpenSSL's modules, by any name.
 pub(crate) fn is_of_others(path: &Path) -> bool {
     let in_modules = path.parent().and_then(Path::file_name).is_some_and(|folder| folder == "ossl-modules");
     in_modules && name(path).is_some()

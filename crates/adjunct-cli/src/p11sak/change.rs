@@ -147,7 +147,7 @@ impl World<'_> {
         Ok(())
     }
 
-    /// The public key of a private one or of a certificate, as it is to be made, and its label.
+    /// The public key that is made of a private one or of a certificate, with its label.
     fn public_key(&self, of: &Found, kind: &Kind, public: &[Attribute]) -> Result<(String, Template)> {
         let wanted = &self.wanted;
         let label = wanted.new_label.clone().unwrap_or_else(|| format!("{}_pubkey", of.label));

@@ -83,7 +83,7 @@ impl World<'_> {
         Ok(pem::text("PKCS#11 PROVIDER URI", &der::tlv(0x30, &texts.concat())))
     }
 
-    /// Writes to the file, or behind what was written; where it is new it is nobody else's to read.
+    /// Writes to the file, or behind what was written; a new file can be read by its user alone.
     pub(super) fn write(&self, contents: &[u8], fresh: bool) -> Result {
         let mut how = OpenOptions::new();
         how.create(true).write(true).append(!fresh).truncate(fresh).mode(0o600);

@@ -173,7 +173,7 @@ impl World<'_> {
     }
 }
 
-/// An attribute's value as it is listed, none where it has another form.
+/// An attribute's value in the form in which it is listed; `None` where it has another form.
 pub(super) fn value_of(kind: CK_ATTRIBUTE_TYPE, value: &[u8]) -> Option<String> {
     let name_of = |number, name: Option<&'static str>| format!("{} (0x{number:X})", name.unwrap_or("UNKNOWN"));
     match kind {

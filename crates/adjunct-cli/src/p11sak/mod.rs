@@ -59,7 +59,7 @@ fn invalid(text: &str, what: &str) -> Stop {
     bad(&format!("Invalid argument '{}' for '{what}'", adjunct_tool::escape::shown(text)))
 }
 
-/// A return value as it is written.
+/// A return value as messages show it.
 fn named(rv: CK_RV) -> String {
     format!("0x{rv:X}: {}", return_value(rv))
 }
@@ -141,7 +141,7 @@ impl Request {
     }
 }
 
-/// The PIN of the command line or of the environment, or one that is asked for; none where nobody logs in.
+/// The PIN of the command line or of the environment, or one that is asked for; `None` where no login is needed.
 fn pin(wanted: &Wanted) -> Result<Option<prompt::Line>> {
     if wanted.no_login {
         for (given, option) in

@@ -28,9 +28,9 @@ const LONGEST: u64 = 1 << 20;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Parameter {
     Nothing,
-    /// A vector of so many bytes; of zeros where none is given.
+    /// A vector of this many bytes; zeros where none is given.
     Vector(usize),
-    /// A vector of so many bytes; the mechanism's own where none is given.
+    /// A vector of this many bytes; the mechanism's own where none is given.
     OptionalVector(usize),
     Oaep,
 }

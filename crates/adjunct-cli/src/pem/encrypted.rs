@@ -15,7 +15,7 @@ use zeroize::Zeroizing;
 pub const LABEL: &str = "ENCRYPTED PRIVATE KEY";
 /// Rounds of PBKDF2 for what is written: a tenth of a second and more.
 const ROUNDS: u32 = 600_000;
-/// More rounds than anybody asks for would only keep the processor busy.
+/// The most rounds of PBKDF2: more would only keep the processor busy.
 const MOST_ROUNDS: u32 = 20_000_000;
 /// The most memory that scrypt may take, in bytes: more would only end the program.
 const MOST_MEMORY: u64 = 1 << 30;
@@ -29,7 +29,7 @@ pub enum Why {
     Wrong,
     /// A way of encryption that is not known here, or asks for too much.
     Unknown,
-    /// What is there is no encrypted key.
+    /// The data is no encrypted key.
     Damaged,
 }
 

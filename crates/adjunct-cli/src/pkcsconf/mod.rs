@@ -113,7 +113,7 @@ pub(crate) struct Usage {
 }
 
 impl Request {
-    /// What `args` ask for, of ours or of the `other` module that PKCSLIB names.
+    /// Parses `args`, for adjunct's module or the `other` one that PKCSLIB names.
     ///
     /// # Errors
     /// The [`Usage`] is to be shown.

@@ -88,7 +88,7 @@ pub(crate) fn command() -> Command {
         ])
 }
 
-/// A command line, not yet understood: what is said of it depends on who asks, and on who else there is.
+/// A command line, not yet understood: its meaning depends on the user who runs it, and on the other users there are.
 #[derive(Debug)]
 pub(crate) struct Request {
     called: String,
@@ -114,7 +114,7 @@ fn stop(words: &str) -> Stop {
     Stop::Said
 }
 
-/// What the options come to.
+/// The result of the options.
 #[derive(Default)]
 struct Wanted {
     letters: Vec<char>,

@@ -79,7 +79,7 @@ impl Report {
         if self.json { output::print("\n\t\t\t]\n\t\t}") } else { Ok(()) }
     }
 
-    /// A slot, of what a user did there.
+    /// Prints a slot with a user's uses of it.
     pub(super) fn slot(&mut self, slot: &Slot, uses: &[Use]) -> Result<(), Failure> {
         self.slots += 1;
         let rows = self.rows(slot, uses);

@@ -17,7 +17,7 @@ use std::path::{Path, PathBuf};
 pub(super) struct Plan {
     /// What `openssl enable --dry-run` says.
     pub enable: Value,
-    /// What `ssh tune` has measured and says; none where there is no OpenSSH.
+    /// Figures and plans of `ssh tune`; `None` where there is no OpenSSH.
     pub tune: Option<Value>,
     /// Path of the file with the measured figures.
     pub figures: PathBuf,
@@ -170,7 +170,7 @@ impl Plan {
         text
     }
 
-    /// Notes what is there.
+    /// Notes the present state of the files.
     ///
     /// # Errors
     /// A file that cannot be read.

@@ -66,7 +66,7 @@ pub(super) fn run(args: &[&str], tick: impl FnMut(Duration)) -> Result<Ran, Fail
     run_while(args, tick, || interrupted().is_ok())
 }
 
-/// Runs this program with other arguments to take something back: no signal that has come to this process ends it.
+/// Runs this program with other arguments to take something back; a signal that has come to this process does not end it.
 ///
 /// # Errors
 /// It cannot be started, or takes too long.

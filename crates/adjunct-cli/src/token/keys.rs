@@ -235,8 +235,8 @@ pub(super) fn import(args: &Import) -> Result<ExitCode, Failure> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// A key whose value can be read: the object itself, or, where it is sensitive, one that ends with the session and was wrapped and unwrapped
-/// for that, as PKCS #11 lets whoever may take the key out.
+/// A key whose value can be read: the object itself, or, where it is sensitive, a session object that was made of it by wrapping and unwrapping, as
+/// PKCS #11 allows to any program that may take the key out.
 fn readable(session: &Session<'_>, row: &Row, class: CK_OBJECT_CLASS) -> Result<CK_OBJECT_HANDLE, Rv> {
     if row.sensitive != Some(true) {
         return Ok(row.handle);

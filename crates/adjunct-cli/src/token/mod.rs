@@ -132,12 +132,12 @@ impl Token {
         self.configured.slot
     }
 
-    /// A session of nobody.
+    /// Opens a session without a login.
     fn session(&self) -> Result<Session<'_>, Failure> {
         self.module.open_session(self.slot()).map_err(|rv| self.failed(rv, None))
     }
 
-    /// A session with somebody logged in.
+    /// Opens a session, and logs in as `who`.
     fn entered(&self, who: Who, pins: &Pins) -> Result<Session<'_>, Failure> {
         let session = self.session()?;
         let pin = pins.get(who)?;
@@ -193,7 +193,7 @@ fn name(rv: CK_RV) -> &'static str {
     crate::pkcsconf::show::return_value(rv)
 }
 
-/// Says what was done, where whoever reads the output looks for nothing.
+/// Prints what was done, unless the output is read by a program.
 fn say(words: &str) {
     failure::eprint(words);
 }

@@ -23,7 +23,7 @@ struct View {
 }
 
 impl View {
-    /// A session, logged in unless everybody sees what is asked for.
+    /// Opens a session, logged in unless the objects are seen without a login.
     fn session<'a>(&self, token: &'a Token) -> Result<Session<'a>, Failure> {
         if self.public { token.session() } else { token.entered(Who::User, &self.pins) }
     }

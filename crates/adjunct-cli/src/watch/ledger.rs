@@ -15,12 +15,12 @@ const OTHER: &str = "other";
 /// A metric's name and its labels but the user's.
 pub(crate) type Key = (String, String);
 
-/// The sums, and what they were made of last.
+/// The sums, and the numbers that they were last made of.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Ledger {
     #[serde(default)]
     by_user: bool,
-    /// The users who have series of their own: who came first keeps them.
+    /// The users who have series of their own, which the first ones to come keep.
     #[serde(skip)]
     own: BTreeSet<u32>,
     /// Identifier of this boot of the machine: counters do not outlive it.

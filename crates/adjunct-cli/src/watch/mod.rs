@@ -15,7 +15,7 @@ use std::io::Write;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
-/// Puts `text` in the place of a file, at once: nobody reads half of it.
+/// Replaces a file by `text` in one step, so that no reader sees half of it.
 ///
 /// # Errors
 /// [`Failure`] that names the file.

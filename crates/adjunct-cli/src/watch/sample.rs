@@ -22,7 +22,7 @@ pub(crate) struct Counted {
 /// The cards.
 #[derive(Debug, Clone)]
 pub(crate) enum Cards {
-    /// adjunctd does not run, which is no fault: nobody has to have cards.
+    /// adjunctd does not run, which is no fault: cards are optional.
     NotRunning,
     Running(Machine),
     /// Why their state could not be read.
@@ -57,7 +57,7 @@ pub(crate) struct Sampler {
 }
 
 impl Sampler {
-    /// What is counted now: of all users for who may read that, else of the effective user.
+    /// Reads the present counts: of all users, if the user may read them, else of the effective user.
     ///
     /// # Errors
     /// [`Failure`] where the system gives no list of what there is to be read.

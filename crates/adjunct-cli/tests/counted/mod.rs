@@ -50,7 +50,7 @@ impl Counters {
         String::from_utf8(output.stdout).unwrap()
     }
 
-    /// Counts a few calls, in a process of its own: 3 of AES GCM in hardware where there is any, 2 handed to the default provider.
+    /// Counts a few calls, in a process of its own: 3 of AES GCM in hardware if there is any, 2 handed to the default provider.
     pub fn count(&self) {
         let mut command = Command::new(std::env::current_exe().unwrap());
         command.args(["--exact", "counted::count_a_few_calls", "--ignored"]);

@@ -33,8 +33,8 @@ pub fn tree(stage: &Stage, name: &str) -> PathBuf {
     dir
 }
 
-/// What IBM's tools show in another way than 2.43, whose words ours are: up to 2.40 one more than the depth of a queue, the default domain
-/// with as many digits as it needs, no warning where that is not to be used, and, of no cards, an error in place of an empty table.
+/// Differences of older IBM tools from version 2.43, whose words ours are: up to 2.40 one more than the depth of a queue, the default domain with as
+/// many digits as it needs, no warning where that is not to be used, and, without cards, an error in place of an empty table.
 pub struct Older {
     depth: bool,
     domain: bool,
@@ -114,7 +114,7 @@ impl Differences {
     }
 }
 
-/// Ours says why there are no cards, and what it was refused for, on lines of its own below IBM's.
+/// Our output without the lines that say why there are no cards and why something was refused, which IBM's tools do not have.
 pub fn without_reasons(name: &str, said: Said, ibm: &Said) -> Said {
     let (text, errors, status) = said;
     let extra = errors.strip_prefix(ibm.1.as_str()).filter(|extra| extra.starts_with(&format!("{name}: ")));

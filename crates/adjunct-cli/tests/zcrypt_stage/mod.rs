@@ -146,7 +146,7 @@ struct Known {
     machine: Machine,
     nodes: Vec<Node>,
     asked: Vec<Request>,
-    /// Said in place of an answer.
+    /// Answer that is given in place of a real one.
     raw: Option<Vec<u8>>,
 }
 

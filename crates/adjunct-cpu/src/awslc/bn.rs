@@ -62,7 +62,7 @@ impl Bn {
         if raw.is_null() { Err(no_memory()) } else { Ok(Bn(raw)) }
     }
 
-    /// A random odd number of exactly so many bits, the two highest set.
+    /// A random odd number of exactly `bits` bits, the two highest set.
     pub(crate) fn odd(bits: usize) -> Result<Bn, Error> {
         let number = Bn::new(&[])?;
         // SAFETY: a live number.
@@ -188,7 +188,7 @@ impl Ctx {
         check(unsafe { private::bn_mod_sub_consttime(rest.0, a.0, b.0, m.0, self.0) }, "subtraction").map(|()| rest)
     }
 
-    /// `1/a mod m`, `a` below `m`; `None` where there is none.
+    /// `1/a mod m`, `a` below `m`; `None` if there is no inverse.
     pub(crate) fn inverse(&self, a: &Bn, m: &Bn) -> Result<Option<Bn>, Error> {
         let (inverse, mut none) = (Bn::new(&[])?, 0);
         // SAFETY: live numbers, and a context of this thread's.

@@ -154,7 +154,7 @@ impl<T> Drop for Owned<T> {
     }
 }
 
-/// The error of a refusal; the library's own queue is emptied, as nobody reads it.
+/// The error of a refusal; empties the library's own queue, which is not read.
 #[cold]
 pub(super) fn refused(what: &'static str) -> Error {
     clear();

@@ -16,7 +16,7 @@ use std::sync::atomic::{AtomicU32, AtomicU64};
 #[derive(Debug)]
 #[repr(transparent)]
 pub struct Lock {
-    /// The generation above, below it who has the lock in that generation.
+    /// The generation in the upper half, and in the lower half who has the lock in that generation.
     word: AtomicU64,
 }
 
@@ -87,7 +87,7 @@ impl Lock {
         }
     }
 
-    /// The half of the word that says who has it.
+    /// The half of the word that says who has the lock.
     fn half(&self) -> *const u32 {
         let halves = self.word.as_ptr().cast::<u32>();
         halves.wrapping_add(usize::from(cfg!(target_endian = "big")))

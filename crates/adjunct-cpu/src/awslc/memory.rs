@@ -44,7 +44,7 @@ impl<const BLOCKS: usize> Reserve<BLOCKS> {
         Reserve { memory: UnsafeCell::new([[0; UNITS * UNIT]; BLOCKS]), taken: [const { AtomicU64::new(0) }; BLOCKS] }
     }
 
-    /// Memory of `length` bytes, aligned to a unit, that is nobody else's until it is given back; null where there is none.
+    /// Takes memory of `length` bytes, aligned to a unit, out of the reserve; null where there is none.
     #[cold]
     fn take(&self, length: usize) -> *mut u8 {
         let units = length.div_ceil(UNIT);

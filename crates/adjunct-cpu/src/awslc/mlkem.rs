@@ -13,7 +13,7 @@ use zeroize::Zeroizing;
 pub const SEED: usize = 64;
 /// The length of a shared secret, in bytes.
 pub const SECRET: usize = 32;
-/// The length of what an encapsulation draws (m), in bytes.
+/// Length in bytes of the random string that an encapsulation draws (m).
 pub const RANDOM: usize = 32;
 
 /// A parameter set (FIPS 203, 8).
@@ -177,8 +177,7 @@ pub fn encapsulate(
     (done == Some(0)).then_some(secret)
 }
 
-/// The shared secret of a ciphertext, one that nobody knows where the ciphertext was not made for the key; `None` where the library
-/// fails.
+/// The shared secret of a ciphertext, or, where it was not made for the key, a secret that the sender does not know; `None` where the library fails.
 ///
 /// # Panics
 /// Where the key or the ciphertext has another length than the set's.

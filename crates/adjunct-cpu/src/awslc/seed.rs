@@ -42,7 +42,7 @@ unsafe impl Sync for Page {}
 
 static LOCK: Lock = Lock::new();
 
-/// The page; `None` where there is none that is emptied in children.
+/// The page; `None` where the system has no page that is emptied in children.
 fn page() -> Option<&'static Page> {
     static PAGE: OnceLock<Option<Page>> = OnceLock::new();
     PAGE.get_or_init(|| fork::room().map(|page| Page(page.cast()))).as_ref()
@@ -117,7 +117,7 @@ std::arch::global_asm!(
     concat!(".hidden __wrap_", symbol!(CRYPTO_get_fork_ube_generation)),
 );
 
-/// What AWS-LC knows forks by, in place of a page of its own, which each child would have to be given beside ours.
+/// The number by which AWS-LC recognizes forks, in place of a page of its own, which each child would have to be given beside ours.
 #[unsafe(export_name = concat!("__wrap_", symbol!(CRYPTO_get_fork_ube_generation)))]
 extern "C" fn fork_generation() -> u64 {
     fork::generation_of_every_fork()

@@ -114,8 +114,8 @@ impl Ccm {
         }
     }
 
-    /// Additional data and message of what has been started, at once, and the tag, of which the first bytes count: of a few bytes in
-    /// less time than step by step.
+    /// Works on additional data and message of a started message at once, and gives the tag, of which the first bytes count; for a few bytes this
+    /// takes less time than step by step.
     ///
     /// # Errors
     /// As for [`Ccm::message`].

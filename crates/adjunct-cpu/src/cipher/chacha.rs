@@ -40,7 +40,7 @@ pub struct ChaCha20 {
     /// Counter and nonce of the block after those of `stream`.
     counter: [u32; 4],
     stream: [u8; AHEAD],
-    /// Bytes of `stream` used up, and those that are there.
+    /// Bytes of `stream` that are used up, and (`made`) those that were made.
     used: usize,
     made: usize,
     /// Whether no piece has come since counter and nonce were set.
@@ -153,7 +153,7 @@ impl ChaCha20 {
         }
     }
 
-    /// How many whole blocks of so many bytes to do at once, without key stream made ahead.
+    /// Number of whole blocks of `length` bytes to do at once, without key stream made ahead.
     fn at_once(&self, length: usize) -> usize {
         let mut blocks = length / BLOCK;
         if wide() && self.first && length == BLOCK {
@@ -169,7 +169,7 @@ impl ChaCha20 {
         (blocks as u64).min(room).min(1 << 28) as usize
     }
 
-    /// Makes key stream ahead, at least a block, for a piece of so many bytes.
+    /// Makes key stream ahead, at least a block, for a piece of `length` bytes.
     fn make(&mut self, length: usize) {
         let blocks = match wide() {
             // The library counts in 32 bits.

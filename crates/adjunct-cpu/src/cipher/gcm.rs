@@ -35,7 +35,7 @@ enum Engine {
     None,
     /// AWS-LC, with AES instructions or without.
     Library(Context),
-    /// A kernel of ours on vectors.
+    /// A kernel of adjunct's on vectors.
     #[cfg(target_arch = "x86_64")]
     Vector(Table),
     /// CPACF.
@@ -63,7 +63,7 @@ fn within(before: u64, more: usize, most: u64) -> bool {
     before.checked_add(more as u64).is_some_and(|all| all <= most)
 }
 
-/// Fills the table as far as so many bytes take: a short message is not to pay for the powers of a long one.
+/// Fills the table as far as a message of `bytes` bytes takes: a short message does not pay for the powers of a long one.
 ///
 /// # Safety
 /// The instructions of the key's level are in force.

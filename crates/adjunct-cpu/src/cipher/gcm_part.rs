@@ -139,7 +139,7 @@ fn part_any(key: &[u8], state: &mut State, encrypt: bool, aad: &[u8], text: InOu
     Ok(())
 }
 
-/// Ends a stream of so many bytes of additional data and of text, whose initial counter block is `first`: `hash` becomes its tag.
+/// Ends a stream of `aad` bytes of additional data and `text` bytes of text, whose initial counter block is `first`: `hash` becomes its tag.
 ///
 /// # Errors
 /// As for [`start`].

@@ -121,7 +121,7 @@ impl Given {
     }
 }
 
-/// The instructions take whatever the callers here give them; what they lack is refused before.
+/// Whether an instruction worked. Callers pass only what it takes; what the processor lacks is refused before.
 fn done(result: Result<(), Refused>) -> bool {
     match result {
         Ok(()) => true,

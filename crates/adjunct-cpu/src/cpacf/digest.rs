@@ -80,7 +80,7 @@ impl Served {
     }
 }
 
-/// The instructions are there, and take whatever they are given here.
+/// Checks that an instruction worked: the processor has it, and callers pass only what it takes.
 fn expect(done: Result<(), Refused>) {
     assert!(done.is_ok(), "a digest by CPACF");
 }

@@ -26,8 +26,8 @@ impl adjunct_kernels::cpacf::Machine for Host {
     }
 }
 
-/// The level of the message-security assist, by the facilities that are installed: the highest extension's number, 1 for the
-/// assist alone; 0 where there is none. What is masked counts.
+/// The level of the message-security assist, by the facilities that are installed: the highest extension's number, 1 for the assist alone, 0 without
+/// it. Masked functions count.
 pub(crate) fn level() -> u32 {
     #[cfg(target_arch = "s390x")]
     return adjunct_kernels::cpacf::level(&adjunct_kernels::cpacf::Processor);

@@ -32,7 +32,7 @@ pub(crate) enum Here {
     Here,
 }
 
-/// CPACF, where there is one.
+/// CPACF, if the processor has it.
 #[inline(always)]
 pub(crate) fn here() -> Option<Here> {
     #[cfg(target_arch = "s390x")]

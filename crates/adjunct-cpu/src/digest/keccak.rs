@@ -12,7 +12,7 @@ use std::ffi::c_void;
 #[cfg(target_arch = "x86_64")]
 const SQUEEZING: u8 = 1;
 
-/// Whether the kernel's instructions are there, and not masked.
+/// Whether the CPU has the kernel's instructions, and they are not masked.
 #[cfg(target_arch = "x86_64")]
 #[inline]
 fn wide() -> bool {

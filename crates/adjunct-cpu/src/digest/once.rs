@@ -55,7 +55,7 @@ fn sha256(size: usize, data: &[u8], out: &mut [u8]) {
     wipe(&mut block);
 }
 
-/// Words to bytes, as many as there is room for.
+/// Writes words as bytes, as many as there is room for.
 #[inline]
 fn write(words: &[u32], out: &mut [u8]) {
     for (bytes, word) in out.as_chunks_mut::<4>().0.iter_mut().zip(words) {

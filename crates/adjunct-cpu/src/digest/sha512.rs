@@ -10,7 +10,7 @@ use std::ffi::c_void;
 #[cfg(target_arch = "x86_64")]
 use adjunct_kernels::sha512::{BLOCK, Kernel};
 
-/// The kernel whose instructions are there, and not masked.
+/// The kernel whose instructions the CPU has, and that are not masked.
 #[cfg(target_arch = "x86_64")]
 #[inline]
 fn kernel() -> Option<Kernel> {

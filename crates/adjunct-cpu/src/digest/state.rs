@@ -6,7 +6,7 @@ use crate::cpacf::digest::{Served, State};
 use adjunct_base::error::Error;
 use zeroize::{Zeroize, Zeroizing};
 
-/// The length of MD5's chaining value, and of what a message's length is saved in, in bytes.
+/// Length of MD5's chaining value in bytes, and ([`LENGTH`]) of a message's length as it is saved.
 const MD5_CHAIN: usize = 16;
 const LENGTH: usize = 16;
 
@@ -101,7 +101,7 @@ impl Context<'_> {
     }
 }
 
-/// Words as the bytes they are in memory, which are big-endian where there is CPACF.
+/// Words as the bytes that they are in memory: big-endian, as every machine with CPACF is.
 fn bytes<T: Copy, const N: usize>(words: &mut [T; N]) -> &mut [u8] {
     // SAFETY: integers have no other bytes than their own.
     unsafe { std::slice::from_raw_parts_mut(words.as_mut_ptr().cast(), size_of::<[T; N]>()) }

@@ -189,7 +189,7 @@ unsafe fn run(
     unsafe { in_out(input, output, length, |io| Ok(mode(io)?)) }
 }
 
-/// Verifies a MAC, or makes one of so many bytes, which the caller writes: it may lie where the message does.
+/// Verifies a MAC, or makes one of `mac_length` bytes, which the caller writes: it may lie where the message does.
 ///
 /// # Safety
 /// `mac` is null or has `mac_length` readable bytes.

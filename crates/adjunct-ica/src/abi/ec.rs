@@ -152,7 +152,7 @@ pub unsafe extern "C" fn ica_ecdsa_verify(
     })
 }
 
-/// The length is told even where there is no such half, which programs that look for one expect.
+/// Copies the public point; the length is told even if the key has no public half, which programs that look for one expect.
 ///
 /// # Safety
 /// `key` is null or of `ica_ec_key_new`; `q` is null or twice as long as the private key; `length` is null or the caller's.

@@ -106,7 +106,7 @@ pub extern "C" fn ica_set_fallback_mode(mode: c_int) {
     serve::set_fallbacks(mode != 0);
 }
 
-/// Whether RSA's private operations go to a card whenever there is one, or only where the machine is crowded.
+/// Sets whether RSA's private operations go to a card whenever there is one, or only where the machine is crowded.
 #[unsafe(no_mangle)]
 pub extern "C" fn ica_set_offload_mode(mode: c_int) {
     serve::set_offload(mode != 0);

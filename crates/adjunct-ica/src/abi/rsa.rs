@@ -167,8 +167,8 @@ pub unsafe extern "C" fn ica_rsa_mod_expo(
     })
 }
 
-/// A key with p below q is served as it is: unlike the original's, the caller's structure is only read, since other threads may
-/// be using it.
+/// Raises `input` to the private exponent. A key with p below q is served as it is, and, unlike in IBM's libica, the caller's structure is only read,
+/// since other threads may be using it.
 ///
 /// # Safety
 /// The key's numbers, the input and the output have the length the key says.

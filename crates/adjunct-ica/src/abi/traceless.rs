@@ -3,8 +3,7 @@
 /// How much of the stack a call may leave secrets on, in bytes: the deepest multiplication on a curve uses some 13,000.
 const STACK: usize = 16 * 1024;
 
-/// Runs `body`, then overwrites the stack below it: what is moved, and what the CPU library keeps in variables, leaves copies of
-/// keys there that nobody wipes.
+/// Runs `body`, then overwrites the stack below it: moves, and variables of the CPU library, leave copies of keys there that are not wiped otherwise.
 #[inline]
 pub(super) fn traceless<T>(body: impl FnOnce() -> T) -> T {
     traceless_within::<STACK, T>(body)

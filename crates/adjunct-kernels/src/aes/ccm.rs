@@ -23,8 +23,9 @@ pub fn open(keys: Keys<'_>, counter: u128, mac: &mut [u8; 16], io: InOut<'_>) {
     by_length!(keys, N => run::<N, false>(keys, counter, mac, io))
 }
 
-/// A whole message of a block at most, and its tag. `first` is the MAC's first block and `counter` the one that hides the tag, which the
-/// text's follows, big-endian numbers both; `aad` is the block of the additional data, if there is any, whose lowest byte is the first.
+/// Encrypts or decrypts a whole message of a block at most, and gives its tag. `first` is the MAC's first block and `counter` the one that hides the
+/// tag, which the text's follows, big-endian numbers both; `aad` is the block of the additional data, if there is any, whose lowest byte is the
+/// first.
 ///
 /// The first block of the MAC goes through the cipher beside the two of the counter, and while the round keys may still come.
 ///

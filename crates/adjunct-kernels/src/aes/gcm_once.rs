@@ -125,7 +125,7 @@ pub fn part(
     *hash = to_bytes(reversed(sum));
 }
 
-/// Ends a stream of so many bits of additional data and of text: makes its tag of the hash. `first` is its first counter block.
+/// Ends a stream of `aad` bits of additional data and `text` bits of text: turns the hash into its tag. `first` is its first counter block.
 #[target_feature(enable = "sse4.1,ssse3,aes,pclmulqdq")]
 pub fn last(keys: Keys<'_>, subkey: &[u8; 16], first: &[u8; 16], [aad, text]: [u64; 2], hash: &mut [u8; 16]) {
     let mask = by_length!(keys, N => single::<N, true>(keys, from_bytes(first)));

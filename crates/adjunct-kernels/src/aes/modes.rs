@@ -58,7 +58,7 @@ pub fn rounds<W: Width, const N: usize, const L: usize, const ENCRYPT: bool>(k: 
     });
 }
 
-/// A mode at work: what it keeps from one vector to the next.
+/// A mode with the state that it keeps from one vector to the next.
 pub trait Mode<W: Width, const N: usize> {
     /// Works on the vectors of eight that begin at `FROM`: all of them, if they are eight.
     fn pass<const FROM: usize, const L: usize>(&mut self, k: &[W; N], input: [W; L]) -> [W; L];

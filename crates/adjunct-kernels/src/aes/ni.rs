@@ -417,7 +417,7 @@ fn ctr_n<const N: usize>(keys: Keys<'_>, counter: &mut [u8; 16], io: InOut<'_>) 
     *counter = count.to_be_bytes();
 }
 
-/// Fewer than 16 bytes, zeros behind them. Like the functions from here on that name no target features, it is for callers whose target
+/// Loads fewer than 16 bytes, with zeros behind them. Like the functions from here on that name no target features, it is for callers whose target
 /// features include SSE4.1 and AES-NI.
 #[inline(always)]
 pub(super) fn part(bytes: &[u8]) -> __m128i {

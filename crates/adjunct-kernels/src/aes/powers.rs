@@ -23,7 +23,7 @@ pub struct Table {
     /// the first one's sums are in the lower halves, the second one's in the upper. A vector that begins at one of the last powers reads the first
     /// powers too, for blocks that are zero; so these are written, with zeros, before they are there.
     crossed: MaybeUninit<[[u8; 16]; POWERS / 2]>,
-    /// How many powers are there, from H^1 up.
+    /// Number of powers in the table, from H^1 up.
     filled: u8,
     /// Whether the sums are.
     has_crossed: bool,
@@ -78,8 +78,8 @@ impl Table {
         (&raw const *self).cast::<[u8; 16]>().wrapping_add(POWERS - power).cast()
     }
 
-    /// The sums of the halves of two vectors of powers: vectors 2 `pair` and 2 `pair` + 1 of a group, whose vectors have so many bytes. Not
-    /// to be read before they are there.
+    /// Address of the sums of the halves of two vectors of powers: vectors 2 `pair` and 2 `pair` + 1 of a group, whose vectors have `bytes` bytes. It
+    /// must not be read before the sums are made.
     #[inline(always)]
     pub(super) fn crossed_at(&self, pair: usize, bytes: usize) -> *const u8 {
         debug_assert!(self.has_crossed && (pair + 1) * bytes <= size_of_val(&self.crossed));
@@ -95,7 +95,7 @@ impl Table {
         }
     }
 
-    /// Whether there are the powers that a run of so many blocks takes.
+    /// Whether the table has the powers that a run of `blocks` blocks takes.
     #[inline]
     pub fn has(&self, blocks: usize) -> bool {
         self.filled() >= blocks.min(POWERS)
@@ -179,8 +179,8 @@ pub fn table(keys: Keys<'_>, given: Option<&[u8; 16]>, table: &mut Table) {
     table.filled = 1;
 }
 
-/// Goes on with the table, up to the powers that a run of `blocks` takes: what is there times the highest of it, so that few
-/// products wait for each other.
+/// Extends the table to the powers that a run of `blocks` takes: multiplies its powers by the highest of them, so that few products wait for each
+/// other.
 #[inline(always)]
 pub fn extend<W: Width>(table: &mut Table, blocks: usize) {
     let (wanted, vector) = (blocks.min(POWERS), W::BYTES / 16);

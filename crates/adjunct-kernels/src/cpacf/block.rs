@@ -17,8 +17,8 @@ pub struct KeyBlock {
     pub key: [u8; MAX_KEY],
 }
 
-/// KMC, KMF, KMO and KMAC: a chaining value, as long as the cipher's block, which becomes that of what follows; and the key right
-/// behind it.
+/// Parameter block of KMC, KMF, KMO and KMAC: a chaining value, as long as the cipher's block, which the instruction replaces by the next one; and
+/// the key right behind it.
 #[derive(Clone, Zeroize, ZeroizeOnDrop)]
 #[repr(C)]
 pub struct ChainBlock([u8; MAX_BLOCK + MAX_KEY]);

@@ -70,7 +70,7 @@ impl Query {
         query
     }
 
-    /// Whether there is the function of that code.
+    /// Whether the function of that code is installed.
     #[inline]
     pub const fn has(&self, code: u8) -> bool {
         code < 128 && self.0[code as usize / 8] & (0x80 >> (code % 8)) != 0
@@ -124,9 +124,8 @@ impl Functions {
     }
 }
 
-/// The level of the message-security assist that facilities stand for: 0 where there is none, the highest extension's number
-/// otherwise. Extensions 1, 2, 6, 7, 10, 11 and 13
-/// have no facility of their own: they are functions of instructions that were there.
+/// The level of the message-security assist that facilities stand for: 0 without it, else the highest extension's number. Extensions 1, 2, 6, 7, 10,
+/// 11 and 13 have no facility of their own: they are functions of earlier instructions.
 pub fn level<M: Machine>(machine: &M) -> u32 {
     [(86, 12), (155, 9), (146, 8), (57, 5), (77, 4), (76, 3), (17, 1)]
         .into_iter()

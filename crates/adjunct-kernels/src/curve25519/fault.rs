@@ -38,7 +38,7 @@ pub fn set(fault: Option<Fault>) -> Option<Fault> {
     NEXT.replace(fault)
 }
 
-/// Strikes when the fault set is for here.
+/// Flips the bits of `_word` if the armed fault is for this site and place.
 #[inline(always)]
 pub(super) fn inject(_site: u32, _place: usize, _word: &mut Vector) {
     #[cfg(any(test, feature = "fault"))]

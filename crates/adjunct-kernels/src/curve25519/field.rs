@@ -341,7 +341,7 @@ pub(super) fn product(a: &Factor, b: &Factor) -> Factor {
     multiply(Sum::zero(), a, b).carry()
 }
 
-/// 1 / `a`, and 0 for 0; with SHARED of what is the same in all lanes.
+/// 1 / `a`, and 0 for 0. With SHARED the number is the same in all lanes.
 #[target_feature(enable = "avx512f,avx512ifma")]
 pub(super) fn invert<const SHARED: bool>(a: &Factor) -> Factor {
     let a = a.canonical();

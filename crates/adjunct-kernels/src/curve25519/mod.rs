@@ -187,7 +187,7 @@ pub fn ed25519_sign(jobs: &mut [SignJob]) -> u8 {
     right
 }
 
-/// A bit for each of so many lanes.
+/// A bit for each of `jobs` lanes.
 fn filled(jobs: usize) -> u8 {
     ((1u16 << jobs.min(LANES)) - 1) as u8
 }

@@ -23,7 +23,7 @@ use zeroize::Zeroize;
 /// Steps of a round: the matrix's numbers are below 2^52, with room for the sign.
 const STEPS: usize = 50;
 
-/// Rounds for a modulus of so many bits.
+/// Rounds for a modulus of `bits` bits.
 const fn rounds(bits: usize) -> usize {
     (9437 * bits + 1).div_ceil(4096).div_ceil(STEPS)
 }

@@ -10,7 +10,7 @@ pub trait Curve<const N: usize>: sealed::Sealed {
     const BITS: usize;
     /// p as a sum of powers of two: exponent, and whether it is taken away. The highest first, the last is 1. None where p is any number.
     const TERMS: &'static [(u32, bool)];
-    /// Bits of a window in the multiplication of any point; for what they may be see point.rs.
+    /// Bits of a window in the multiplication of any point; point.rs says which are allowed.
     const WINDOW: usize;
     /// The order n of the group.
     const ORDER: [u64; N];

@@ -271,7 +271,7 @@ fn shrink_by_any<C: Curve<N>, const N: usize>(mut a: Number<N>) -> Number<N> {
     carry(a)
 }
 
-/// 2^(`bits` + 14) / p, rounded down, of a p of so many bits.
+/// 2^(`bits` + 14) / p, rounded down, for a p of `bits` bits.
 const fn inverse_of_top<const N: usize>(p: &[u64; N], bits: usize) -> u64 {
     // Bit by bit: twice the rest of 2^bits by p, as often as there are bits.
     let mut rest = [0; N];
@@ -342,7 +342,7 @@ pub fn invert<C: Curve<N>, const N: usize>(a: &Number<N>) -> Number<N> {
     from_inverse::<C, N>(&inverse::invert(&canonical::<C, N>(a), &C::P, C::BITS))
 }
 
-/// 1 / a in Montgomery form, carried, of what `lanes::inverse` makes of an a below p.
+/// 1 / a in Montgomery form, carried, made of the result of `lanes::inverse` for an a below p.
 #[inline]
 #[target_feature(enable = "avx512f,avx512ifma")]
 pub fn from_inverse<C: Curve<N>, const N: usize>(inverse: &Number<N>) -> Number<N> {

@@ -90,7 +90,7 @@ pub fn invert<C: Curve<N>, const N: usize>(a: &Number<N>) -> Number<N> {
     from_inverse::<C, N>(&inverse::invert(&canonical::<C, N>(a), &C::ORDER, C::BITS))
 }
 
-/// 1 / a in Montgomery form, below 2n and carried, of what `lanes::inverse` makes of an a below n.
+/// 1 / a in Montgomery form, below 2n and carried, made of the result of `lanes::inverse` for an a below n.
 #[inline]
 #[target_feature(enable = "avx512f,avx512ifma")]
 pub fn from_inverse<C: Curve<N>, const N: usize>(inverse: &Number<N>) -> Number<N> {

@@ -35,8 +35,8 @@ macro_rules! store {
     ($p:literal: $($r:literal $at:literal),*) => { concat!($("vmovdqa64 [", $p, " + 64*", $at, "], zmm", $r, "\n"),*) };
 }
 
-/// Step $s: limb $s of what comes past, through register $b, times the ten registers $q, onto the columns $w. `finish` works
-/// on the column that is complete before it is stored; the column that follows takes its register.
+/// Step $s: multiplies limb $s of the factor in memory, through register $b, by the ten registers $q, onto the columns $w. `finish` works on the
+/// complete column before it is stored; the next column takes its register.
 macro_rules! step {
     ($s:literal $b:literal [$w0:literal $($w:literal)*] [$($q:literal)*] $finish:expr) => {
         concat!(

@@ -104,7 +104,7 @@ impl<const M: usize> std::fmt::Debug for PublicKey<M> {
     }
 }
 
-/// The bits of a modulus of so many limbs: 52 bits times 10 hold 512 and leave R room above the modulus.
+/// The bits of a modulus of `limbs` limbs: 52 bits times 10 hold 512 and leave R room above the modulus.
 pub(super) const fn modulus_bits(limbs: usize) -> usize {
     limbs / 10 * 512
 }

@@ -123,14 +123,14 @@ pub fn public<const M: usize>(jobs: &mut [PublicJob<'_, M>], scratch: &mut Maybe
     batch::public(jobs, scratch)
 }
 
-/// IFMA instructions of a batch of private operations with a modulus of so many bits (2048, 3072, 4096) and e = 65537.
+/// IFMA instructions of a batch of private operations with a modulus of `bits` bits (2048, 3072, 4096) and e = 65537.
 pub const fn private_count(bits: u64) -> u64 {
     let (p, m) = (bits / 1024 * 10, bits / 512 * 10);
     // The exponentiations; the recombination's two products and one reduction; the check.
     power::raise_count(p, bits / 2) + modular::multiply_count(p) + 2 * p * p + power::raise_public_count(m)
 }
 
-/// IFMA instructions of a batch of public operations with a modulus of so many bits (2048, 3072, 4096) and e = 65537.
+/// IFMA instructions of a batch of public operations with a modulus of `bits` bits (2048, 3072, 4096) and e = 65537.
 pub const fn public_count(bits: u64) -> u64 {
     power::raise_public_count(bits / 512 * 10)
 }

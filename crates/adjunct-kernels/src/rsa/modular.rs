@@ -57,7 +57,7 @@ pub const fn square_count(n: u64) -> u64 {
     3 * n * n + n + 1
 }
 
-/// The streams of a square and its reduction, a number: so often [`square`] calls `beside` with each of the W.
+/// Number of streams of a square and its reduction for one number, which is how often [`square`] calls `beside` for each of the W.
 pub const fn square_streams(n: usize) -> usize {
     2 * n / BLOCK
 }

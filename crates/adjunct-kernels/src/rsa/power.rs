@@ -17,7 +17,7 @@ use super::modular::{
 use crate::lanes::{LANES, LIMB, Number, Vector, same, select, zero};
 use std::arch::x86_64::*;
 
-/// Bits of a window for a number of so many limbs.
+/// Bits of a window for a number of `limbs` limbs.
 const fn window(limbs: usize) -> usize {
     if limbs <= 20 { 4 } else { 5 }
 }

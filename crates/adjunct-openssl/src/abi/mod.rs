@@ -17,8 +17,8 @@ pub struct Algorithm {
 }
 
 impl Algorithm {
-    /// The entry OpenSSL reads. By `adjunct.own!=yes` its random generator is kept away from us: a query that speaks of providers would take the
-    /// place of what the default query says of them.
+    /// The entry that OpenSSL reads. The property `adjunct.own!=yes` keeps its random generator away from adjunct: a query about providers would
+    /// replace what the default query says of them.
     pub fn to_ossl(self) -> OsslAlgorithm {
         OsslAlgorithm::new(self.names, c"provider=adjunct,adjunct.own=yes", self.dispatch, self.description)
     }
@@ -29,12 +29,12 @@ pub fn into_raw<T>(context: Box<T>) -> *mut c_void {
     Box::into_raw(context).cast()
 }
 
-/// A new context on its way to OpenSSL; null where there is no memory for it, as OpenSSL's own give.
+/// Hands a new context to OpenSSL; null where there is no memory for it, as OpenSSL's own functions give.
 pub fn give<T>(context: T) -> *mut c_void {
     adjunct::memory::boxed(context).map_or(std::ptr::null_mut(), into_raw)
 }
 
-/// A copy of a text as C has it; `None` where there is no memory for it, or a zero byte in it.
+/// Copies a text as a C string; `None` where there is no memory for it, or a zero byte in it.
 pub fn c_string(text: &[u8]) -> Option<CString> {
     let mut bytes = Vec::new();
     bytes.try_reserve_exact(text.len() + 1).ok()?;

@@ -112,8 +112,8 @@ impl Wait {
     }
 }
 
-/// Gives a wait context a descriptor of ours. `None` where none can be had, or where ours would leave the program short of
-/// them: the lower half of what it may open is all we take.
+/// Gives a wait context a descriptor of adjunct's. `None` where none can be had, or where it would leave the program short of them: adjunct takes no
+/// more than the lower half of what the program may open.
 ///
 /// # Safety
 /// `context` is a wait context of the library of `functions`.

@@ -26,7 +26,7 @@ struct Context {
     tag_len: usize,
     /// Lengths of tag and nonce as they were when the key was set: as in OpenSSL, what is changed later holds for the next key.
     in_force: (usize, usize),
-    /// The tag of the last message, zeros before there is one; another key leaves it, as in OpenSSL.
+    /// The tag of the last message, zeros before the first; another key leaves it, as in OpenSSL.
     tag: [u8; 16],
     /// The tag to compare with.
     expected: [u8; 16],

@@ -12,7 +12,7 @@ use std::mem::MaybeUninit;
 /// The bytes of the number that ends what is laid out alike: how much of the block before it is in use.
 const NUMBER: usize = size_of::<u32>();
 
-/// A context of the default provider's for the algorithm of `this`, and the length of what both lay out alike.
+/// Makes a context of the default provider's for the algorithm of `this`; gives it with the length of the state that both lay out alike.
 ///
 /// `None` where there is no shared libcrypto, or the layouts differ.
 fn theirs<const ROOM: usize>(this: &Context<ROOM>) -> Option<(fallback::Context, usize)> {

@@ -54,7 +54,7 @@ pub(crate) trait Signer: Sized {
     const SIGN: Function;
     /// The function that verifications count as.
     const VERIFY: Function;
-    /// What contexts tell where there is no default provider.
+    /// The parameters that contexts tell where there is no default provider.
     const GETTABLE: &'static [Param];
     /// What contexts take where there is no default provider.
     const SETTABLE: &'static [Param];
@@ -187,7 +187,7 @@ pub(crate) unsafe extern "C" fn sign<S: Signer, const FUNCTION: c_int>(
     })
 }
 
-/// Verifies a signature of what is given as a whole, by the function of that number.
+/// Verifies a signature of data given as a whole, by the function of that number.
 ///
 /// # Safety
 /// OpenSSL passes null or a live context of this signer, `length` readable bytes at `signature` and `data_length` at `data`.
@@ -312,7 +312,7 @@ pub(crate) fn stock_begin(
     (done == 1).then_some(context)
 }
 
-/// A copy of the default provider's context of one of ours, if it has one.
+/// Copies the default provider's context of `of`, if it has one.
 pub(crate) fn stock_copy(of: Option<&Context>) -> Option<Option<Context>> {
     let Some(context) = of else { return Some(None) };
     let (algorithm, raw, null) = (context.algorithm(), context.raw(), std::ptr::null_mut());

@@ -14,7 +14,7 @@ use crate::provider::{Provider, provider};
 use adjunct::config::Group;
 use std::ffi::{c_char, c_int, c_void};
 
-/// The encoders, with the library they are of; `None` where EC keys are not served, or there is no library.
+/// The encoders, with the library that they belong to; `None` where EC keys are not served, or there is no library.
 fn encoders(provider: &Provider) -> Option<(&'static Library, &Encoders)> {
     if !provider.groups.has(Group::Ec) {
         return None;

@@ -102,8 +102,8 @@ impl Delegated {
         Some(Delegated { object, bits: 0, signer: OnceLock::new() })
     }
 
-    /// Asks for the size of the curve, which the counters want; a key without a group has none, which is an error to OpenSSL
-    /// but not to who made the key.
+    /// Asks for the size of the curve, which the counters need; a key without a group has none, and the error that OpenSSL raises for that is not the
+    /// caller's.
     fn measure(&mut self, provider: &Provider) {
         let mut bits: c_int = 0;
         let mut request = [Param::describe(c"bits", crate::abi::param::INTEGER, 4), Param::END];
@@ -170,7 +170,7 @@ impl Native {
         Native { curve, group_form: form, key_form: form, include_public: true, key, twin }
     }
 
-    /// A copy of the parameters and settings with `key` in place of this key.
+    /// Copies the parameters and settings, with `key` in place of this key.
     fn with_key(&self, key: Option<Key>) -> Native {
         let &Native { curve, group_form, key_form, include_public, .. } = self;
         Native { curve, group_form, key_form, include_public, key, twin: OnceLock::new() }

@@ -300,7 +300,7 @@ impl Context {
         }
     }
 
-    /// What OpenSSL says to no signature at all of what has passed, which it never takes.
+    /// The result of verifying an empty signature of the data that has passed, which OpenSSL never accepts.
     pub(super) fn verify_nothing(&self) -> c_int {
         let Some(context) = self.purpose.and_then(|purpose| self.judge_as(purpose)) else { return 0 };
         let (algorithm, raw, none) = (context.algorithm(), context.raw(), [0u8; 1]);
@@ -318,7 +318,7 @@ impl Context {
         self.digest.as_mut().map(|digest| digest.update(data)).is_some()
     }
 
-    /// The digest of what has passed, which may go on passing.
+    /// The digest of the data that has passed; more may pass after it.
     pub(super) fn finish<'a>(&self, out: &'a mut [u8; MAX_SIZE]) -> Option<&'a [u8]> {
         let mut digest = self.digest.as_ref()?.clone();
         digest.finish(out);
@@ -326,7 +326,7 @@ impl Context {
     }
 }
 
-/// Room for the name of a digest of ours.
+/// Room for the name of a digest that adjunct computes.
 const ROOM: usize = 32;
 
 /// `name` as a string of C's.

@@ -36,7 +36,7 @@ struct Context {
     provider: &'static Provider,
     key: Option<Shared<Key>>,
     encapsulates: bool,
-    /// What the next encapsulation is to take in place of random bytes; once.
+    /// Bytes that the next encapsulation takes, once, in place of random bytes.
     random: Option<Zeroizing<[u8; RANDOM]>>,
 }
 
@@ -106,7 +106,7 @@ impl Context {
     }
 }
 
-/// Whether there is room for `needed` bytes where OpenSSL says how many there are, which then says how many are used.
+/// Whether there is room for `needed` bytes, if OpenSSL says how much room there is; then tells it how many are used.
 ///
 /// # Safety
 /// `length` is null or OpenSSL's.

@@ -168,7 +168,7 @@ unsafe extern "C" fn import(keydata: *mut c_void, selection: c_int, params: *con
     })
 }
 
-/// Puts a key in its place, or raises why there is none.
+/// Stores a key, or raises the reason why there is none.
 fn set(kem: &mut KemKey, key: Result<Key, Option<Reason>>) -> c_int {
     match key.and_then(|key| Shared::new(key).map_err(|error| Some(reason(&error)))) {
         Ok(key) => {
@@ -294,7 +294,7 @@ fn strength(kind: Kind) -> (usize, usize) {
     }
 }
 
-/// Answers a request with so many bytes, which `write` writes.
+/// Answers a request with `length` bytes, which `write` writes.
 fn octets(p: &mut Param, length: usize, write: impl FnOnce(&mut [u8]) -> Result<(), Error>) -> bool {
     zeros(length).is_ok_and(|mut bytes| write(&mut bytes).is_ok() && p.set_octets(&bytes))
 }

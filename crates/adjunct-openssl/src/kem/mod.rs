@@ -89,7 +89,7 @@ impl KemKey {
         self.key.as_deref().filter(|key| key.has_private())
     }
 
-    /// Puts what is selected of the key into `builder`, in the order of OpenSSL's own; false where there is no memory.
+    /// Puts the selected parts of the key into `builder`, in OpenSSL's order; false where there is no memory.
     fn describe(&self, selection: c_int, builder: &mut Builder) -> bool {
         let Some(key) = self.key.as_deref() else { return true };
         let kind = self.kind();

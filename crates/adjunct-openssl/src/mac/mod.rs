@@ -58,11 +58,11 @@ trait Keyed: Clone {
     const NO_SIZE: Option<Reason> = None;
     /// What OpenSSL says of a key of the wrong length.
     const KEY_LENGTH: Option<Reason> = None;
-    /// Length of a block in bytes, where it is told apart from the result's and before there is a key.
+    /// Length of a block in bytes, for MACs whose block differs from the result and is asked for before there is a key.
     const BLOCK: Option<fn(Self::Under) -> usize>;
 }
 
-/// The digest or cipher that the next key is for; the one in force stays until then.
+/// The digest or cipher that the next key is for; the present one stays in force until then.
 enum Next<M: Keyed> {
     Unchanged,
     Served(M::Under),
@@ -323,7 +323,7 @@ impl<M: Keyed> Context<M> {
         }
     }
 
-    /// Answers what OpenSSL asks of the digest that the next key is for, or the last was.
+    /// Answers a request for the block size of the digest that the next key is for, or the last one was.
     fn get_block_size(&self, p: &mut Param, block: fn(M::Under) -> usize) -> bool {
         match (&self.next, &self.engine) {
             (Next::Served(under), _) => p.set_usize(block(*under)),

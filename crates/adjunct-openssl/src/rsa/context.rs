@@ -80,7 +80,7 @@ impl Context {
         })
     }
 
-    /// The scheme of the signature, where it is one of ours.
+    /// The scheme of the signature, if adjunct computes it.
     pub fn scheme(&self) -> Option<Signature> {
         Some(match self.padding {
             padding::PKCS1 => Signature::Pkcs1(self.digest.as_ref().map(|named| named.hash)),

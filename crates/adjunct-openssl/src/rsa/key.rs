@@ -33,7 +33,7 @@ const NAME: usize = 50;
 /// OpenSSL's number for TLS 1.0's MD5 and SHA-1 side by side.
 const NID_MD5_SHA1: c_int = 114;
 
-/// A digest of ours as the caller named it.
+/// A digest that adjunct computes, by the name that the caller gave.
 #[derive(Clone, Copy, Debug)]
 pub struct Named {
     // Ends with a zero.
@@ -43,7 +43,7 @@ pub struct Named {
 }
 
 impl Named {
-    /// Looks the name up; `None` where the default provider has to say what it means, or an engine replaces the digest.
+    /// Looks the name up; `None` where the default provider has to resolve it, or an engine replaces the digest.
     pub fn new(provider: &Provider, name: &str) -> Option<Named> {
         let hash = Hash::from_name(name).filter(|_| name.len() < NAME)?;
         if provider.engines.replace_digest(hash.method().map_or(NID_MD5_SHA1, |method| method.nid)) {
@@ -171,7 +171,7 @@ impl Material {
         }
     }
 
-    /// Whether the private half is there.
+    /// Whether the key has its private half.
     pub fn is_private(&self) -> bool {
         match self {
             Material::Own(key, _) => key.is_private(),
@@ -245,7 +245,7 @@ pub struct Exported {
 }
 
 impl Exported {
-    /// The numbers of `key`, with the private ones where told; `None` where there is no memory for them.
+    /// Exports the numbers of `key`, the private ones where `private`; `None` where there is no memory for them.
     pub fn new(key: &Key, private: bool) -> Option<Exported> {
         let count = if private { PARTS.len() } else { 2 };
         let mut numbers = [const { None }; PARTS.len()];

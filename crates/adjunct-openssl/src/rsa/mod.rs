@@ -16,7 +16,7 @@ enum NotDone {
     Refused,
     /// What was decrypted is not of the form expected, which has been raised: nothing more that takes its time.
     Malformed,
-    /// The key is not a pair, and nothing that was computed with it may leave; or there is no memory.
+    /// The key is not a pair, so that no result of it may leave; or there is no memory.
     Broken,
 }
 

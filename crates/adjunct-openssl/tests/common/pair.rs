@@ -51,7 +51,7 @@ impl Pair {
         unsafe { Pair { name: name.to_owned(), log, stock: EVP_CIPHER_CTX_new(), ours: EVP_CIPHER_CTX_new() } }
     }
 
-    /// Makes the same call on both and compares what it returns.
+    /// Makes one call on both contexts and compares the results.
     pub fn both<T: PartialEq + std::fmt::Debug>(&mut self, what: String, call: impl Fn(CipherCtx) -> T) -> T {
         self.log.push(what);
         let stock = call(self.stock);

@@ -26,7 +26,7 @@ pub struct Recorder {
     lines: Vec<String>,
 }
 
-/// How a return value is recorded: a number as it is, a pointer by whether it is null.
+/// The form in which a return value is recorded: a number as it is, a pointer by whether it is null.
 pub trait Returned {
     fn text(&self) -> String;
 }
@@ -178,7 +178,7 @@ fn tracing() -> bool {
     std::env::var_os("ADJUNCT_TRACE").is_some()
 }
 
-/// Whether to run the whole of what is otherwise a small part.
+/// Whether to run everything where otherwise a small part is run.
 pub fn deep() -> bool {
     std::env::var_os("ADJUNCT_DEEP").is_some()
 }

@@ -15,7 +15,7 @@ fn times(function: Function) -> (u64, u64) {
     (hardware + software, counted().fallbacks(function, Reason::Delegated).calls)
 }
 
-/// Runs `step`, by which `function` is to count so often, by the default provider or not.
+/// Runs `step`, which has to count `expected` calls of `function`, by the default provider or not.
 fn counts<T>(function: Function, expected: u64, delegated: bool, step: impl FnOnce() -> T) -> T {
     let before = times(function);
     let result = step();
@@ -25,7 +25,7 @@ fn counts<T>(function: Function, expected: u64, delegated: bool, step: impl FnOn
     result
 }
 
-/// The result of verifying a signature of what is to be a SHA-256.
+/// The result of verifying a signature of data that is given as a SHA-256 digest.
 fn verify_sha256(key: &Key, digest: &[u8], signature: &[u8]) -> c_int {
     let (ctx, mut values) = (of(key, ADJUNCT), [Value::utf8(c"digest", "SHA256")]);
     unsafe {

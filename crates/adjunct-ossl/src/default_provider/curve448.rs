@@ -65,7 +65,7 @@ impl Form<'_> {
 /// What was found, once it was looked for.
 static CURVES: AtomicPtr<Option<Curves>> = AtomicPtr::new(null_mut());
 
-/// Looks for a libcrypto, unless that has been done: by who opens no file later, while it is loaded.
+/// Looks for a libcrypto, unless that has been done. A module that opens no files later calls this while it is loaded.
 pub fn load() {
     curves();
 }
@@ -284,7 +284,7 @@ impl Curves {
         Some((context, done == 1))
     }
 
-    /// Runs `body` and takes back what it put on the thread's queue of errors: that queue is the program's own.
+    /// Runs `body` and removes the errors that it put on the thread's queue: that queue belongs to the program.
     fn quietly<T>(&self, body: impl FnOnce() -> T) -> T {
         self.library.errors().quietly(body)
     }

@@ -234,7 +234,7 @@ impl<K: Deref<Target = Key>> Operation<K> {
         )
     }
 
-    /// Checks a signature of what has passed; the result is OpenSSL's.
+    /// Checks a signature of the data that has passed; the result is OpenSSL's.
     pub fn verify_final(&mut self, signature: &[u8]) -> c_int {
         let (algorithm, raw) = (self.context.algorithm(), self.context.raw());
         let (data, length) = (signature.as_ptr(), signature.len());

@@ -89,7 +89,7 @@ pub struct Out<'a> {
     length: &'a mut CK_ULONG,
 }
 
-/// What there is room for.
+/// The room that the caller has.
 #[derive(Debug)]
 pub enum Room<'a> {
     /// The result, in this.
@@ -120,7 +120,7 @@ impl<'a> Out<'a> {
         self.room_or(needed, needed.max(1))
     }
 
-    /// Room for a result of at most `needed` bytes, where whoever only asks for the length hears of `asked` bytes.
+    /// Room for a result of at most `needed` bytes; a caller that only asks for the length gets `asked`.
     ///
     /// # Errors
     /// As [`Out::room`].

@@ -88,8 +88,8 @@ fn update<const ENCRYPT: bool>(session: &Session, part: &[u8], out: &mut Out<'_>
     update_with::<ENCRYPT>(session, part.len(), part, out, nothing, nothing)
 }
 
-/// Takes a part of a message. `before` sees it, and `after` the result, once there is room for that. Where they use the session, `bytes` is
-/// the most there is: it is not held then.
+/// Takes a part of a message. `before` sees it, and `after` the result, once there is room for that. If they use the session, `bytes` is the largest
+/// part: the session is not held then.
 fn update_with<const ENCRYPT: bool>(
     session: &Session,
     bytes: usize,

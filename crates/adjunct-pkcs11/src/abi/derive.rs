@@ -30,7 +30,7 @@ enum Outputs {
     None,
     /// The version within a premaster secret, where the caller wants it.
     Version(*mut CK_VERSION),
-    /// The handles of TLS's keys, and the room for IVs of so many bytes.
+    /// Places for the handles of TLS's keys, and room for IVs of this many bytes.
     Keys(*mut CK_SSL3_KEY_MAT_OUT, usize),
     /// The handles of more keys.
     More(Vec<*mut CK_OBJECT_HANDLE>),

@@ -111,7 +111,7 @@ calls! {
     }
 }
 
-/// Takes a part of what is hashed.
+/// Takes a part of the data that is hashed.
 pub fn update(session: &Session, part: &[u8]) -> Result {
     session.work_again(DIGESTS, part.len(), |mut running: Hash| {
         running.parts = true;

@@ -10,7 +10,7 @@ use crate::token::Slot;
 use cryptoki_sys::*;
 use std::ffi::c_void;
 
-/// `text` in a field of so many bytes, blanks behind.
+/// `text` in a field of N bytes, with blanks behind.
 fn padded<const N: usize>(text: &str) -> [u8; N] {
     let mut field = [b' '; N];
     let length = text.len().min(N);
@@ -146,7 +146,7 @@ calls! {
         Ok(())
     }
 
-    /// PKCS #11 5.5.4. Slots stay what they are.
+    /// PKCS #11 5.5.4. Slots never change, so that no event comes.
     fn C_WaitForSlotEvent(flags: CK_FLAGS, _pSlot: *mut CK_SLOT_ID, pReserved: *mut c_void) {
         module::<FORK_SAFE>()?;
         ensure(pReserved.is_null(), CKR_ARGUMENTS_BAD)?;

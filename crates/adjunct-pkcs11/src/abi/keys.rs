@@ -184,8 +184,8 @@ fn wrap(session: &Session, leaving: Leaving, mut out: Out<'_>) -> Result {
     Ok(())
 }
 
-/// Makes the IV of a key that is to be wrapped, where its parameter says so. One key is wrapped by one call, so that nothing is there to
-/// be counted: it is random, whatever way was asked for.
+/// Makes the IV of a key that is wrapped, where its parameter asks for that. One key is wrapped by one call, so that there is nothing to count: the
+/// IV is random, whichever generator was asked for.
 ///
 /// # Safety
 /// `mechanism` is null or leads to a mechanism with the structure of parameters that has the stated length; nobody else uses the IV that the

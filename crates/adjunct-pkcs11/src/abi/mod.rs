@@ -40,7 +40,7 @@ fn module<const FORK_SAFE: bool>() -> Result<&'static Module> {
     Module::get(FORK_SAFE)
 }
 
-/// Functions of the interface: each is traced, and comes to a return value whatever happens.
+/// Functions of the interface: each is traced, and ends with a return value whatever happens.
 macro_rules! calls {
     ($($(#[$doc:meta])* fn $name:ident($($argument:ident: $type:ty),* $(,)?) $body:block)*) => {
         $(

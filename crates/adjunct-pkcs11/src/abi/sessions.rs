@@ -173,7 +173,7 @@ calls! {
         module::<FORK_SAFE>()?.session(hSession)?.slot().token.logout()
     }
 
-    /// PKCS #11 5.6.11: nothing here was validated by anybody.
+    /// PKCS #11 5.6.11: no validation was made of this module.
     fn C_GetSessionValidationFlags(
         hSession: CK_SESSION_HANDLE,
         _type: CK_SESSION_VALIDATION_FLAGS_TYPE,

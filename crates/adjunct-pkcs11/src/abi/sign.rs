@@ -87,7 +87,7 @@ fn end(mut running: Signing, data: Option<&[u8]>, out: &mut Out<'_>) -> Left<dyn
     )
 }
 
-/// Takes a part of what is signed.
+/// Takes a part of the data that is signed.
 pub fn update_sign(session: &Session, part: &[u8]) -> Result {
     session.work_again(SIGNS, part.len(), |mut running: Signing| {
         running.parts = true;
@@ -98,7 +98,7 @@ pub fn update_sign(session: &Session, part: &[u8]) -> Result {
     })
 }
 
-/// Takes a part of what was signed.
+/// Takes a part of the data that was signed.
 pub fn update_verify(session: &Session, part: &[u8]) -> Result {
     session.work_again(VERIFIES, part.len(), |mut running: Verifying| {
         running.parts = true;

@@ -117,7 +117,7 @@ impl Mac {
         Ok(Box::new(Mac { computing, length, most, general }))
     }
 
-    /// What is saved of it: the length of the result, a hash of the key, and the message so far. `None` of what is not an HMAC.
+    /// The saved state: the length of the result, a hash of the key, and the message so far. `None` for a MAC that is not an HMAC.
     fn save(&self) -> Option<Zeroizing<Vec<u8>>> {
         let Computing::Hmac(Hashing { key, message }) = &self.computing else { return None };
         let mut room = Zeroizing::new([0; MAX_SAVED]);

@@ -17,7 +17,7 @@ use cryptoki_sys::*;
 use std::sync::Arc;
 use zeroize::Zeroizing;
 
-/// A scheme, of what the mechanism owns.
+/// A padding scheme with its parameters, which it owns.
 enum Scheme {
     Pkcs1,
     Raw,

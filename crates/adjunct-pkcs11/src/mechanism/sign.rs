@@ -144,7 +144,7 @@ impl Signing {
     }
 }
 
-/// Whether a scheme fits into a modulus of so many bits: the hash at all, and the salt that is asked for besides.
+/// Checks that a scheme fits into a modulus of `bits` bits: the hash at all, and the salt that is asked for besides.
 ///
 /// # Errors
 /// `CKR_KEY_SIZE_RANGE` where no salt would help, `CKR_MECHANISM_PARAM_INVALID` where a shorter one would.

@@ -19,7 +19,7 @@ impl std::fmt::Debug for Value {
 }
 
 impl Value {
-    /// Bytes as the value of a type. Here alone numbers lose the zeros in front, whoever gives them.
+    /// Makes the value of a type from bytes. Numbers lose the zeros in front here and nowhere else, whoever gives them.
     ///
     /// # Errors
     /// `CKR_HOST_MEMORY`.
@@ -202,7 +202,7 @@ impl Short {
         self.at(short_place(kind)?)
     }
 
-    /// Sets two bits; what they said.
+    /// Sets two bits; gives the value that they stood for.
     fn set(&mut self, place: u32, bits: u64) -> Option<&'static Value> {
         let old = self.at(place);
         self.0 = self.0 & !(3 << (2 * place)) | bits << (2 * place);
@@ -266,7 +266,7 @@ impl Attributes {
         self.get(kind).is_some()
     }
 
-    /// Memory for so many more, had at once.
+    /// Allocates memory for `more` attributes at once.
     ///
     /// # Errors
     /// `CKR_HOST_MEMORY`.

@@ -10,8 +10,8 @@ use zeroize::Zeroizing;
 
 const LENGTH: usize = 3;
 
-/// The value: the first bytes of a block of zeros encrypted by the key, or of the SHA-1 of a key that is no block cipher's. `None` of
-/// what has none.
+/// Computes the value: the first bytes of a block of zeros encrypted by the key, or of the SHA-1 of a key that is no block cipher's. `None` for an
+/// object that has none.
 fn compute(of: &Attributes) -> Option<[u8; LENGTH]> {
     let value = of.bytes(CKA_VALUE)?;
     let mut room = [0; 20];

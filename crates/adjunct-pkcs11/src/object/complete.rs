@@ -10,7 +10,7 @@ use adjunct::ops::random::random;
 use cryptoki_sys::*;
 use std::sync::Arc;
 
-/// How an object comes to be.
+/// The origin of an object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Origin {
     /// C_CreateObject.
@@ -58,7 +58,7 @@ impl Defaults {
         self.object_of(template, origin, None)
     }
 
-    /// Makes a new object of a template, of a key that is there already where `key` gives one.
+    /// Makes a new object of a template, of an existing key where `key` gives one.
     ///
     /// # Errors
     /// As [`Defaults::object`].

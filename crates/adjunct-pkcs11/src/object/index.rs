@@ -82,7 +82,7 @@ pub struct Index {
 }
 
 impl Index {
-    /// What attributes are found by. Empty ones are those of objects that nobody has named.
+    /// The index keys of attributes. Empty attributes are left out: objects without a name share them.
     fn keys(hash: &RandomState, attributes: &Attributes) -> impl Iterator<Item = u64> {
         let value = |kind| attributes.bytes(kind).filter(|value| !value.is_empty());
         INDEXED.into_iter().filter_map(move |kind| Some(hash.hash_one((kind, value(kind)?))))
@@ -141,8 +141,8 @@ impl Index {
         self.all.iter().chain(&self.fresh.all).copied().collect()
     }
 
-    /// Indexes what is not indexed, unless there is no index yet and this is one of the first searches. `find` gives the object of a handle, if it
-    /// is there, and is told to note that it is indexed.
+    /// Indexes the objects that are not indexed, unless there is no index yet and this is one of the first searches. `find` gives the object of a
+    /// handle, if it exists, and is told to note that it is indexed.
     fn settle(&mut self, find: impl Fn(Handle) -> Option<std::sync::Arc<Object>>) {
         if self.fresh.all.is_empty() {
             return;
@@ -202,8 +202,8 @@ impl Index {
         self.by_value.range((from, to)).map(|(_, handle)| *handle)
     }
 
-    /// The next objects of a list behind `last`, at most so many, in the order of their handles. `is_there` says of a handle whether it names
-    /// an object.
+    /// The next objects of a list behind `last`, at most `most`, in the order of their handles. `is_there` says of a handle whether it names an
+    /// object.
     pub fn page(
         &mut self,
         list: List,

@@ -73,8 +73,8 @@ static OTHERS: [(Curve, ObjectIdentifier, [&str; 2]); 4] = [
     (Curve::X448, ObjectIdentifier::new_unwrap("1.3.101.111"), ["curve448", "X448"]),
 ];
 
-/// Whether X448 and Ed448 are there: by instructions, or by a libcrypto. One is looked for at the first question, so that processes that have
-/// nothing to do with these curves load none.
+/// Whether X448 and Ed448 can be computed: by instructions, or by a libcrypto. A libcrypto is looked for at the first question, so that processes
+/// that do not use these curves load none.
 pub fn has_curve448() -> bool {
     ops::in_hardware(Function::X448Derive, 0) || curve448::available()
 }
@@ -154,7 +154,7 @@ impl Curve {
     }
 }
 
-/// The point of `CKA_EC_POINT` or of an argument: as it is, or as a DER OCTET STRING (by which one is told by the length).
+/// The point of `CKA_EC_POINT` or of an argument: the bytes themselves, or the contents of a DER OCTET STRING (the length tells which).
 pub fn raw_point(curve: Curve, point: &[u8]) -> &[u8] {
     let plain = |length: usize| {
         let compressed = matches!(curve, Curve::Group(_)) && length == 1 + (curve.point_len() - 1) / 2;
@@ -174,7 +174,7 @@ pub fn octet_string(bytes: &[u8]) -> Vec<u8> {
     [head, &[bytes.len() as u8], bytes].concat()
 }
 
-/// A big-endian number in so many bytes.
+/// A big-endian number in N bytes.
 fn fixed<const N: usize>(number: &[u8]) -> Result<[u8; N]> {
     number.try_into().map_err(|_| Rv(CKR_ATTRIBUTE_VALUE_INVALID))
 }
@@ -276,7 +276,7 @@ impl Key {
         }
     }
 
-    /// The point of a public key on a curve, as it is; `None` of another key, or where it has none.
+    /// The point of a public key on a curve, without DER; `None` for another key, or where it has none.
     pub fn point<'a>(&'a self, room: &'a mut [u8; MAX_POINT]) -> Option<&'a [u8]> {
         match self {
             Key::Ec(key) => key.public(Form::Uncompressed, room),

@@ -57,13 +57,13 @@ pub fn mlkem_oid(set: mlkem::Set) -> Option<ObjectIdentifier> {
     MLKEM.iter().find(|(other, ..)| *other == set).map(|(.., oid)| *oid)
 }
 
-/// A seed of so many bytes, where there is one.
+/// A seed of N bytes, if there is one.
 fn seed<const N: usize>(attributes: &Attributes) -> Result<Option<&[u8; N]>> {
     let seed = attributes.bytes(CKA_SEED).filter(|seed| !seed.is_empty());
     seed.map(|seed| seed.try_into().map_err(|_| Rv(CKR_ATTRIBUTE_VALUE_INVALID))).transpose()
 }
 
-/// The value of a private key, which may be left out where the seed is there.
+/// The value of a private key, which may be left out if the seed is there.
 fn value(attributes: &Attributes) -> Option<&[u8]> {
     attributes.bytes(CKA_VALUE).filter(|value| !value.is_empty())
 }

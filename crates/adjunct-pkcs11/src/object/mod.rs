@@ -42,7 +42,7 @@ pub struct Object {
     forms: Forms,
     /// Strength of the key, once it has been asked for.
     strength: WriteOnce<Strength>,
-    /// The handles of sessions that keep it, once one does; 0 nobody's.
+    /// Handles of the sessions that keep the object, once one does; 0: no session.
     keepers: WriteOnce<Box<[AtomicU64; KEEPERS]>>,
     /// Whether more sessions than [`KEEPERS`] keep it.
     many: AtomicBool,

@@ -17,7 +17,7 @@ use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::Relaxed;
 use zeroize::Zeroizing;
 
-/// A key is kept in so many forms at most: of those that programs use one after the other, all.
+/// The most forms that a key is kept in: enough for all that programs use one after the other.
 const PLACES: usize = 8;
 
 /// The forms of a key, in the order of their uses, from the second use of the key on: programs make many keys that they use once, and have
@@ -242,7 +242,7 @@ impl Forms {
     }
 }
 
-/// What a place has, made where it is empty; `None` where another form is there.
+/// The form in a place, made where it is empty; `None` where another form is there.
 #[inline]
 fn look<F: Form>(place: &WriteOnce<Any>, at: usize, key: &Object, of: F::Of) -> Option<Result<Place<F>>> {
     match place.get() {

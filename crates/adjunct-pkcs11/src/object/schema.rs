@@ -235,7 +235,7 @@ pub fn check(class: CK_OBJECT_CLASS, key: Option<CK_KEY_TYPE>, attributes: &Attr
     Ok(())
 }
 
-/// Whether the interface sets it, and nobody else.
+/// Whether only the interface sets the attribute.
 pub const fn is_read_only(kind: CK_ATTRIBUTE_TYPE) -> bool {
     matches!(kind, CKA_LOCAL | CKA_KEY_GEN_MECHANISM | CKA_ALWAYS_SENSITIVE | CKA_NEVER_EXTRACTABLE | CKA_UNIQUE_ID)
 }
@@ -267,8 +267,8 @@ pub fn check_change(of: &Attributes, changes: &Attributes, copy: bool) -> Result
     Ok(())
 }
 
-/// Whether an object has this attribute, and that is empty where nobody has said otherwise (4.6.3, 4.7, 4.8, 4.9, 4.10): lists that restrict nothing, and
-/// what is not known. Programs that ask for several attributes of many objects take an attribute that is missing for a fault of all.
+/// Whether an object has this attribute, empty unless a template says otherwise (4.6.3, 4.7, 4.8, 4.9, 4.10): lists that restrict nothing, and values
+/// that are not known. Programs that ask for several attributes of many objects take one missing attribute for a failure of all.
 pub fn is_empty_unless_said(of: &Attributes, kind: CK_ATTRIBUTE_TYPE) -> bool {
     let empty = matches!(
         kind,

@@ -29,7 +29,7 @@ impl Search {
         Search { template, list, last: None }
     }
 
-    /// The next objects, at most so many; fewer at the end. Those that are private only where `private`.
+    /// The next objects, at most `most`; fewer at the end. Private ones only where `private`.
     pub fn next(&mut self, table: &Table, private: bool, most: usize) -> Vec<Handle> {
         let mut found = Vec::new();
         while found.len() < most

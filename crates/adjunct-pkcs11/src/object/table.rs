@@ -69,7 +69,7 @@ impl Drop for Place {
     }
 }
 
-/// An object, and where it was found: whether it still is there takes no writing to find out.
+/// An object with its place, which tells without a write whether the object is still there.
 #[derive(Debug, Clone)]
 pub struct Found {
     place: Watch<Place>,
@@ -243,7 +243,7 @@ impl Table {
         self.index(|index| index.shortest(template, find))
     }
 
-    /// The next objects of a list behind `last`, at most so many, in the order of their handles.
+    /// The next objects of a list behind `last`, at most `most`, in the order of their handles.
     pub fn page(&self, list: List, last: Option<Handle>, most: usize) -> Vec<Handle> {
         self.index(|index| index.page(list, last, most, is_there))
     }

@@ -7,8 +7,8 @@ use crate::rv::{Result, Rv, fail};
 use cryptoki_sys::*;
 use zeroize::Zeroizing;
 
-/// An operation, and what the interface knows of it. In memory of its own: it is taken out of its session and put back with each call, and of
-/// what was written in words a moment ago a move that reads more at once has to wait.
+/// An operation, and what the interface knows of it, in memory of its own: it is taken out of its session and put back with each call, and a move
+/// that reads several words at once has to wait for words written a moment ago.
 pub type Run<O> = Box<Running<O>>;
 
 /// What [`Run`] is a box of.
@@ -50,7 +50,7 @@ impl<O: ?Sized + Again> Running<O> {
     }
 }
 
-/// What is left of an operation, with its message or without, and what the call comes to.
+/// The operation that is left, if any, and the result of the call.
 pub type Left<O, R = ()> = (Option<Run<O>>, Result<R>);
 
 impl<O: ?Sized> Running<O> {

@@ -80,7 +80,7 @@ pub struct Examined {
     pub checked: bool,
     /// Whether the file is of an older version of the format, and PINs that were changed or objects that were destroyed can still be read in it.
     pub leftovers: bool,
-    /// What is wrong with it though it can be used, in a line: bytes of nobody's at its end.
+    /// What is unusual in a file that can be used, in a line: bytes at its end that are not adjunct's.
     pub foreign: Option<String>,
     /// An older copy was put in its place: what is said of that, in a line.
     pub older: Option<String>,
@@ -449,12 +449,12 @@ pub struct Restored {
     pub contents: Contents,
     /// Time at which it was made, in seconds since 1970.
     pub seconds: u64,
-    /// How many changes later the same token was that is there, or was.
+    /// Number of changes that the existing token, if it is the same, or the replaced one had after this backup.
     pub newer: Option<u64>,
 }
 
-/// Puts the token of a backup in its place. All of it is checked first, by its sum and with the PIN of the user or of the `officer`; then it takes
-/// the place at once. A token that is there goes only where `replace`.
+/// Puts the token of a backup in its place. The whole backup is checked first, by its sum and with the PIN of the user or of the `officer`; then it
+/// takes the place in one step. An existing token goes only where `replace`.
 ///
 /// # Errors
 /// Where the backup is not whole, or the PIN wrong; where there is a token, or nothing can be written.

@@ -77,7 +77,7 @@ fn encode_into(attributes: &Attributes, to: &mut Vec<u8>) -> Result<()> {
     Ok(())
 }
 
-/// Takes so many bytes off the front.
+/// Takes `count` bytes off the front.
 fn take<'a>(bytes: &mut &'a [u8], count: usize) -> Result<&'a [u8]> {
     let (front, rest) = bytes.split_at_checked(count).ok_or(Trouble::Damaged)?;
     *bytes = rest;

@@ -75,7 +75,7 @@ fn own() -> Option<PathBuf> {
     data.map(|data| data.join("adjunct/tokens/default.token"))
 }
 
-/// The configuration's text and where it is from; none where there is no file.
+/// Text and path of the configuration; `None` where there is no file.
 fn read() -> Result<Option<(PathBuf, String)>, String> {
     let named = secure_env("ADJUNCT_PKCS11_CONF").map(PathBuf::from);
     let must = named.is_some();

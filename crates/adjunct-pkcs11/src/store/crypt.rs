@@ -278,7 +278,7 @@ impl Keys {
         ended_slot(&bytes)
     }
 
-    /// The key of a record, and what it authenticates.
+    /// The key of a record, and the data that its tag authenticates.
     fn of_record(&self, head: &[u8], slot: &[u8], open_body: &[u8]) -> (Secret, Vec<u8>) {
         let slot = slot.get(..SLOT_RANDOM).unwrap_or_default();
         let key = hmac(&self.token[..], &[b"adjunct token record", &self.id, &head[8..RECORD_BOUND], slot]);

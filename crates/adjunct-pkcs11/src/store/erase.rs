@@ -16,7 +16,7 @@ use std::time::Duration;
 
 type Result<T = ()> = std::result::Result<T, Trouble>;
 
-/// The ending of what repair puts aside.
+/// Ending of the name of a damaged copy that repair puts aside.
 pub const DAMAGED: &str = ".damaged";
 
 /// A record that no longer counts.
@@ -56,7 +56,7 @@ impl Store {
         Ok(())
     }
 
-    /// Destroys objects without a frame that says so, where there is no room for one. Others find out by a number among the tries of PINs.
+    /// Destroys objects without a frame that says so, if there is no room for one. Other processes find out by a number among the tries of PINs.
     pub(super) fn end_in_place(&self, state: &mut State, keys: &Keys, uids: &[Uid]) -> Result {
         let none = Trouble::System(rustix::io::Errno::NOSPC);
         let token = state.token.as_mut().filter(|token| keys.fit(&token.header)).ok_or(none)?;
@@ -97,7 +97,7 @@ impl Store {
 }
 
 impl Place {
-    /// Takes the damaged copies away, after what they hold was overwritten.
+    /// Removes the damaged copies, after their contents were overwritten.
     pub fn wipe_copies(&self) {
         for copy in self.names(DAMAGED).unwrap_or_default() {
             let _ = file::wipe(&copy);

@@ -91,7 +91,7 @@ pub enum Old<'a> {
     Kept(&'a Path),
 }
 
-/// Whether a file or directory is ours or root's, and nobody else may write to it.
+/// Whether a file or directory belongs to this user or root, and no other user may write to it.
 fn is_safe(stat: &Stat, kind: FileType) -> bool {
     let mode = Mode::from_raw_mode(stat.st_mode);
     let owned = stat.st_uid == 0 || stat.st_uid == geteuid().as_raw();
@@ -110,7 +110,7 @@ impl Place {
         name.into()
     }
 
-    /// What is there; `None` where nothing is.
+    /// Looks at the file; `None` where there is none.
     ///
     /// # Errors
     /// Where the system does not say.
@@ -270,7 +270,7 @@ impl Place {
         !self.read_only && there.is_some_and(|there| fs::access(there, Access::WRITE_OK).is_ok())
     }
 
-    /// Runs `body` while no other thread or process writes, here or to any other store. The directory is made where there is none.
+    /// Runs `body` while no other thread or process writes, here or to any other store. The directory is made if it does not exist.
     ///
     /// The lock is one among all that open its file, other copies of this module in the same process too ([`FileLock`]).
     ///
@@ -284,9 +284,9 @@ impl Place {
         self.exclusively_unless(sleep, body)?.ok_or(Trouble::Busy)
     }
 
-    /// Runs `body` while no other thread or process writes, here or to any other store, unless that is needless by then; `None` in that case.
-    /// While somebody else writes, `is_needless` is asked again and again, each time after a pause, which it makes: of so long, or until it knows
-    /// better. The directory is made where there is none.
+    /// Runs `body` while no other thread or process writes, here or to any other store, unless that is needless by then; `None` in that case. While
+    /// another writes, `is_needless` is asked again and again, each time after a pause, which it makes: of the given length, or until it knows
+    /// better. The directory is made if it does not exist.
     ///
     /// # Errors
     /// [`Trouble::Busy`], and what the system says.
@@ -347,7 +347,7 @@ impl Place {
         }
     }
 
-    /// Locks the token's file itself, where it is there and may be written to: somebody may write under a lock's file that was taken away since.
+    /// Locks the token's file itself, if it exists and may be written to: another writer may hold a lock's file that was taken away since.
     fn lock_token(&self, begin: Instant) -> Result<Option<FileLock>> {
         loop {
             // What is wrong with the file is told by whoever reads it.
@@ -402,7 +402,8 @@ impl Place {
         Ok(fs::fsync(&directory)?)
     }
 
-    /// Puts a new file of these bytes in its place, at once and for good. The one that was there is overwritten, unless it has another name besides.
+    /// Puts a new file of these bytes in place of the token's, in one step and on the disk. The old file is overwritten, unless it has another name
+    /// besides.
     ///
     /// # Errors
     /// What the system says; all is as before then. Where not even that can be had, the new one is there, but perhaps not for good.
@@ -463,7 +464,7 @@ impl Place {
         Ok(seen)
     }
 
-    /// Makes the file, where there is none, of these bytes, at once and for good.
+    /// Makes the file of these bytes, in one step and on the disk, if it does not exist.
     ///
     /// # Errors
     /// [`Trouble::Exists`]; what the system says: nothing is there then.
@@ -521,7 +522,7 @@ pub fn overwrite(file: &OwnedFd, from: u64) -> Result<()> {
     Ok(fs::fdatasync(file)?)
 }
 
-/// Overwrites a file and takes its name away. One with another name besides is left as it is.
+/// Overwrites a file and removes its name. A file with another name besides is left as it is.
 ///
 /// # Errors
 /// What the system says.
@@ -550,7 +551,7 @@ fn pause_after(begin: Instant) -> Result<Duration> {
     Ok((spent / 16).clamp(Duration::from_micros(20), Duration::from_micros(300)))
 }
 
-/// Reads so many bytes; fewer if there are no more.
+/// Reads `count` bytes; fewer if there are no more.
 ///
 /// # Errors
 /// [`Trouble::Memory`], and what the system says.
@@ -598,7 +599,7 @@ pub fn seen(file: &OwnedFd) -> Result<Seen> {
     Ok(Seen::of(&fs::fstat(file)?))
 }
 
-/// Adds bytes at the end, which is at `end`, for good. What is behind it is nobody's.
+/// Adds bytes at `end`, the end of the frames, on the disk. Bytes behind it, which belong to no frame, are cut off.
 ///
 /// # Errors
 /// What the system says; as far as that can be, nothing has changed then.

@@ -342,7 +342,7 @@ impl Record<'_> {
         self.kind == Kind::Gone || self.state() == Slot::Ended
     }
 
-    /// Whether what means nothing is as it is written: few bytes that are no record look so.
+    /// Whether the fields without a meaning have the values that they are written with: few bytes that are no record look so.
     pub fn is_plausible(&self) -> bool {
         self.head[1..4] == [0; 3] && self.head[60..] == [0; 4]
     }
@@ -529,14 +529,14 @@ fn frame_crc(frame: &[u8], version: Version) -> Option<u32> {
     Some(crc.finalize())
 }
 
-/// The number of a frame that bytes begin with, by its head alone, and what is there of its records.
+/// The number of a frame that bytes begin with, by its head alone, and the part of its records that is there.
 pub fn frame_head(bytes: &[u8]) -> Option<(u64, &[u8])> {
     let head = bytes.get(..FRAME_HEAD).filter(|head| head[..4] == FRAME_MAGIC && crc_fits(head))?;
     let records = &bytes[FRAME_HEAD..];
     Some((u64_at(head, 8), records.get(..u32_at(head, 4) as usize).unwrap_or(records)))
 }
 
-/// A frame of records, behind what it follows; `link` makes its link of its head and of the records.
+/// Makes a frame of records, behind the one that it follows; `link` makes its link of its head and of the records.
 ///
 /// # Errors
 /// [`Trouble::TooLong`].

@@ -75,7 +75,7 @@ impl Initialized {
         mark?.is_ahead(&self.header, self.number)
     }
 
-    /// What an administrator should know of a file of so many bytes that is not damaged.
+    /// A remark for the administrator about a file of `length` bytes that is not damaged.
     pub(super) fn remark(&self, mark: Option<&Mark>, length: u64) -> Option<String> {
         if let Some(changes) = self.behind_by(mark) {
             return Some(format!("{}; `adjunct token explain` says what to do", older(changes)));

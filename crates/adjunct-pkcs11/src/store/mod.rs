@@ -219,7 +219,7 @@ impl Store {
         Store::of(self.place.clone(), self.seals, self.tpm.clone())
     }
 
-    /// Looks at the file while the module loads; what is wrong with it, in a line. One that is merely not there is not wrong.
+    /// Looks at the file while the module loads; gives what is wrong with it, in a line. A file that does not exist is not wrong.
     pub fn check(&self) -> Option<String> {
         const SMALL: u64 = 256 << 10;
         let checked = self.place.open().and_then(|opened| {
@@ -240,7 +240,7 @@ impl Store {
         }
     }
 
-    /// Runs `body` with what is known. It may take a while: who waits sleeps.
+    /// Runs `body` with what is known of the file. It may take a while: other threads sleep meanwhile.
     fn with_state<R>(&self, body: impl FnOnce(&mut State) -> R) -> R {
         let mut body = Some(body);
         loop {
@@ -269,7 +269,7 @@ impl Store {
         drop(old);
     }
 
-    /// Sees what others have written; `Ok(false)` where the token that somebody was logged in to is there no more: then nobody is.
+    /// Reads what others have written; `Ok(false)` where the token of the login exists no more: then nobody is logged in.
     ///
     /// # Errors
     /// What is wrong with the file: `CKR_TOKEN_NOT_RECOGNIZED`, `CKR_DEVICE_ERROR`, `CKR_HOST_MEMORY`.
@@ -290,7 +290,7 @@ impl Store {
         Ok(!gone)
     }
 
-    /// Whether there is a token to open a session with. Once there was one, that costs nothing.
+    /// Checks that there is a token to open a session with. Once there was one, that costs nothing.
     ///
     /// # Errors
     /// `CKR_TOKEN_NOT_INITIALIZED`, and those of [`Store::refresh`].
@@ -343,7 +343,7 @@ impl Store {
         Ok(Info { label: header.label, serial: header.serial, flags })
     }
 
-    /// Whether objects can be made here, by somebody who is logged in.
+    /// Checks that objects can be made here, with a login.
     ///
     /// # Errors
     /// `CKR_TOKEN_WRITE_PROTECTED`, `CKR_USER_NOT_LOGGED_IN`.

@@ -103,7 +103,7 @@ impl Store {
         opened?.ok_or(Rv(CKR_PIN_INCORRECT))
     }
 
-    /// Counts a try of a store that cannot be written to, of whose file so many are known.
+    /// Counts a try of a store that cannot be written to, whose file has `tries` tries.
     fn count_elsewhere(&self, header: &Header, which: Holder, role: &Role, tries: u8) -> Result<Counted> {
         if let Some(aside) = Aside::of(&header.id, which as usize, role) {
             let before = aside.tries();
@@ -144,7 +144,7 @@ impl Store {
         self.open_alone(objects, which, pin).map(drop)
     }
 
-    /// Opens the store by a PIN, and puts the objects into the table that its holder sees. Where `enter` says that somebody else is in by now,
+    /// Opens the store by a PIN, and puts the objects into the table that its holder sees. Where `enter` says that another login has come first,
     /// nothing changes.
     ///
     /// # Errors
@@ -176,8 +176,8 @@ impl Store {
         self.set_login(None);
     }
 
-    /// C_InitToken: a new token, without objects and without a user's PIN. `pin` is that of the security officer, or becomes it where
-    /// there is no token yet. It is sealed by the TPM where the configuration or `seal` says so.
+    /// C_InitToken: makes a new token, without objects and without a user's PIN. `pin` is the security officer's, or becomes it if there is no token
+    /// yet. It is sealed by the TPM where the configuration or `seal` says so.
     ///
     /// # Errors
     /// Those of [`Store::check_pin`]; `CKR_PIN_LEN_RANGE`; `CKR_FUNCTION_FAILED` where another process has made a token since this call began,
@@ -187,7 +187,7 @@ impl Store {
         self.initialize_whole(objects, (pin, None), label, seal, replace)
     }
 
-    /// C_InitToken, with the user's PIN too where there is one: all of it, or nothing. A token that is there goes only where `replace`.
+    /// C_InitToken, also with the user's PIN if one is given: all of it, or nothing. An existing token goes only where `replace`.
     ///
     /// # Errors
     /// Those of [`Store::initialize`].

@@ -54,7 +54,7 @@ pub(super) type Changes<'a> = BTreeMap<Uid, Entry<'a>>;
 /// How much is read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Depth {
-    /// Whether there is a token, and its roles.
+    /// The header and the roles.
     Head,
     /// The file's objects, too.
     Objects,
@@ -208,8 +208,8 @@ impl Store {
 }
 
 impl Initialized {
-    /// What a whole file holds, and what it was read with: who is logged in to another token is not to this. Without a login
-    /// nothing is checked but that it is whole.
+    /// Reads the contents of a whole file, and gives the keys that it was read with: a login to another token is none to this one. Without a login
+    /// only the form is checked.
     pub(super) fn read<'a>(bytes: &'a [u8], login: Option<&Login>) -> Result<(Initialized, Changes<'a>, Option<Eyes>)> {
         let by_login = |header: &Header, roles: &[Option<Role>; 2]| {
             login.filter(|login| *login.keys().id() == header.id).and_then(|login| login.eyes(header, roles))
@@ -346,7 +346,7 @@ impl Initialized {
         self.live -= old.map_or(0, |old| old.bytes);
     }
 
-    /// Puts objects into the table, as far as they can be seen. Those that are there as they were `before` stay what they are.
+    /// Puts objects into the table, as far as they can be seen. Objects that are the same as `before` stay in place.
     fn show(
         &self,
         objects: &Table,

@@ -139,8 +139,8 @@ pub struct Repaired {
     pub without: Option<Holder>,
 }
 
-/// Makes a whole file of what can be read of a damaged one. `officer` makes the security officer's role where that cannot be read, for
-/// there is no token without one.
+/// Makes a whole file of what can be read of a damaged one. `officer` makes the security officer's role where that cannot be read, for there is no
+/// token without one.
 ///
 /// # Errors
 /// [`Trouble::Memory`], [`Trouble::TooLong`].

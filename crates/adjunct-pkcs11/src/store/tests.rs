@@ -181,7 +181,7 @@ fn what_a_killed_writer_left_is_ended_by_the_next() {
     assert_eq!(labels(&objects), ["next", "private", "public", "sealed"].map(String::from).into());
 }
 
-/// Bytes of nobody's behind the frames hide nothing, and are told.
+/// Foreign bytes behind the frames hide nothing, and are reported.
 #[test]
 fn what_is_behind_the_last_frame_hides_nothing() {
     let (directory, login) = (tempfile::tempdir().unwrap(), login());
@@ -402,7 +402,7 @@ fn repair_keeps_all_but_what_was_changed() {
     assert!(kept.contains("sealed"), "{kept:?}");
 }
 
-/// The head of a frame, which nobody vouches for, with the highest number there is: numbers go on.
+/// A forged head of a frame with the highest number there is does not end the numbers.
 #[test]
 fn no_number_is_too_high_to_go_on() {
     let (directory, login) = (tempfile::tempdir().unwrap(), login());

@@ -38,7 +38,7 @@ fn names(id: &Uid) -> impl Iterator<Item = String> {
     names.map(move |(folder, number)| format!("{folder}/adjunct-pin-tries-{me}-{id:032x}-{number}"))
 }
 
-/// Whether a file is this user's alone: whoever else could have made one of that name has not.
+/// Whether a file was made by this user and is only this user's, though others could have made one of that name.
 fn is_own(file: &OwnedFd) -> bool {
     let own = |stat: rustix::fs::Stat| {
         let file = FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile;

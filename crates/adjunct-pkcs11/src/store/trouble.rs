@@ -14,7 +14,7 @@ pub enum Trouble {
     /// Written by a newer adjunct, in this version of the format.
     Newer(u32),
     Damaged,
-    /// A directory or file that others may write to, or that belongs to somebody else, or is no directory or file.
+    /// A directory or file that others may write to, or that belongs to another user, or is no directory or file.
     Unsafe,
     /// The file or its directory exists, and this user may not read it.
     Unreadable(Errno),

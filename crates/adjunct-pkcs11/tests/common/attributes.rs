@@ -163,7 +163,7 @@ impl<'a> Mechanism<'a> {
         )
     }
 
-    /// AES-CCM of a message of so many bytes.
+    /// AES-CCM of a message of `data` bytes.
     pub fn ccm(data: usize, nonce: &'a [u8], aad: &'a [u8], mac: usize) -> Mechanism<'a> {
         Mechanism::with(
             CKM_AES_CCM,
@@ -191,7 +191,7 @@ impl<'a> Mechanism<'a> {
         )
     }
 
-    /// AES-CTR, of which so many bits count.
+    /// AES-CTR, whose counter has `bits` bits.
     pub fn ctr(bits: usize, block: [u8; 16]) -> Mechanism<'a> {
         Mechanism::with(CKM_AES_CTR, CK_AES_CTR_PARAMS { ulCounterBits: bits as CK_ULONG, cb: block })
     }

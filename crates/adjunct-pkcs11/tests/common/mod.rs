@@ -10,7 +10,7 @@ use cryptoki_sys::*;
 use std::ptr::null_mut;
 use std::sync::OnceLock;
 
-/// What a call comes to: an error is the return value.
+/// The result of a call: an error is the return value.
 pub type Result<T = ()> = std::result::Result<T, CK_RV>;
 
 /// A return value as a result.
@@ -84,7 +84,7 @@ pub fn asked(mut call: impl FnMut(*mut u8, *mut CK_ULONG) -> CK_RV) -> Result<Ve
     Ok(out)
 }
 
-/// A call with room for so many bytes; its return value, the length that it says, and the room.
+/// Makes a call with room for `room` bytes; gives its return value, the length that it says, and the room.
 pub fn with_room(room: usize, call: impl FnOnce(*mut u8, *mut CK_ULONG) -> CK_RV) -> (CK_RV, usize, Vec<u8>) {
     let mut out = vec![0xa5; room + 8];
     let mut length = room as CK_ULONG;

@@ -235,7 +235,7 @@ fn a_store_that_cannot_be_written_to_works() {
     forget_tries(&std::fs::read(tokens.join("default.token")).unwrap()[20..36]);
 }
 
-/// A lock that is somebody else's, or read-only, in a folder that is one's own, keeps nobody from a login.
+/// A lock that belongs to another user, or is read-only, in a folder of one's own, prevents no login.
 #[test]
 fn a_lock_that_cannot_be_written_to_keeps_nobody_out() {
     let home = home();
@@ -260,7 +260,7 @@ fn a_home_that_cannot_be_written_to_is_no_error() {
     run("no_place", Path::new("/proc/self/nothing"));
 }
 
-/// What stands between the module and a store is said in one line, and nobody is told that the token is write-protected.
+/// Checks that an obstacle between the module and a store is reported in one line, and not as write protection.
 fn refused_in_a_line(mut command: std::process::Command, words: &str, rv: CK_RV) {
     let output = command.env("EXPECTED", rv.to_string()).output().unwrap();
     let err = String::from_utf8_lossy(&output.stderr);

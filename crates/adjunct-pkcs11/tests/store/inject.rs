@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicI32, AtomicU32};
 pub enum Fault {
     /// The process is killed before it.
     Kill,
-    /// The process is killed when half of what is to be written is there.
+    /// The process is killed when half of the bytes are written.
     Half,
     /// The call fails once.
     Once(i32),

@@ -48,7 +48,7 @@ const NEW: admin::New<'static> =
 /// Whether a scenario succeeded, and why not.
 type Outcome = std::result::Result<(), String>;
 
-/// An operation: what is there before, and what it does.
+/// An operation: the state before it, and what it does.
 struct Operation {
     name: &'static str,
     /// "none", "stock", "big", "old", "damaged".
@@ -212,7 +212,7 @@ fn opens(session: &Session, who: CK_USER_TYPE, pins: &[&'static [u8]]) -> &'stat
     tried.next().unwrap_or_else(|| panic!("no PIN of {who} opens"))
 }
 
-/// What is there afterwards: OUTCOME is "done", "refused", or "killed".
+/// Checks the state afterwards: OUTCOME is "done", "refused", or "killed".
 pub fn injected_after() {
     let (operation, outcome) = (operation(), variable("OUTCOME"));
     let (done, may) = (outcome == "done", outcome == "killed");
@@ -297,7 +297,7 @@ fn copy(from: &Path, to: &Path) {
     }
 }
 
-/// What is there before an operation.
+/// Makes the state before an operation.
 fn make_before(before: &str) -> Option<TempDir> {
     let home = home();
     match before {

@@ -75,7 +75,7 @@ fn a_large_token_of_the_version_before_becomes_one_of_this() {
     run("grows", home.path());
 }
 
-/// What was destroyed is nowhere any more; who is logged in elsewhere goes on.
+/// A destroyed object exists nowhere any more; logins in other processes go on.
 pub fn destroys_on_old() {
     let session = entered();
     session.destroy(labelled(&session, "private")[0]).unwrap();

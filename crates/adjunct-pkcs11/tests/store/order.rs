@@ -114,7 +114,7 @@ fn init_some(tokens: usize) {
     [(3, "three"), (4, "a \"4\"\n")].into_iter().take(tokens).for_each(|(slot, label)| init(slot, label, true));
 }
 
-/// Wants of the accelerator what it does not do, in a program that has opened a file of its own in the place of standard error.
+/// Asks the accelerator for what it does not do, in a program that has opened a file of its own in the place of standard error.
 pub fn redirected() {
     init_some(1);
     let own = std::fs::File::create(data().join("own")).unwrap();

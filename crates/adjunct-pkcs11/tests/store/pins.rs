@@ -61,7 +61,7 @@ fn a_try_counts_before_it_is_made() {
     run("count_low", home.path());
 }
 
-/// Tries wrong PINs on every way there is until they are locked, and says what came of each.
+/// Tries wrong PINs in every way there is until they are locked, and prints the result of each.
 pub fn guesses() {
     let session = open(RW);
     for at in 0..6 {

@@ -64,7 +64,7 @@ pub fn makes_when_told() {
     session.create(&data_object("told", true)).unwrap();
 }
 
-/// Somebody takes the lock away while one waits for it: who waits does not write beside who comes later.
+/// A lock's file that is taken away while a process waits for it lets nobody in: the waiting process does not write beside one that comes later.
 #[test]
 fn a_lock_that_was_taken_away_lets_nobody_in() {
     use std::io::{BufRead as _, Write as _};

@@ -52,7 +52,7 @@ fn extended(session: &Session) {
     logout(session).unwrap();
 }
 
-/// Keys are found by label once the user is there, and sign.
+/// Keys are found by label once the user is logged in, and sign.
 fn authentication(session: &Session) {
     login_without_a_name(session).unwrap();
     ec_pair(session, "auth").unwrap();

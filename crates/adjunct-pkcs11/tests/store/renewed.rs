@@ -158,7 +158,7 @@ pub fn gone_is_gone() {
     assert_eq!((labelled(&session, "gone").len(), labelled(&session, "private").len()), (0, 1));
 }
 
-/// A copy of the whole file, put back later, is told; repair takes it as it is.
+/// A copy of the whole file that is put back later is reported; repair takes it as it is.
 #[test]
 fn an_older_copy_is_told() {
     let home = home();

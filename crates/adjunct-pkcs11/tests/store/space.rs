@@ -108,7 +108,7 @@ pub fn full() {
     println!("# {made} objects in a full file system");
 }
 
-/// Says how many objects there are, as often as it is asked.
+/// Prints how many objects there are, as often as it is asked.
 pub fn sees() {
     let session = entered();
     for _ in std::io::stdin().lines() {
@@ -116,7 +116,7 @@ pub fn sees() {
     }
 }
 
-/// Fills the file system with changes of several threads, which are written together: those that there is room for are made all the same.
+/// Fills the file system with changes of several threads, which are written together: changes that there is room for are made all the same.
 pub fn full_together() {
     new_token();
     let session = &entered();

@@ -5,7 +5,7 @@ use crate::failure::cause;
 use std::net::TcpListener;
 use std::process::Command;
 
-/// The processors of the servers and of the load, as taskset takes them; nothing where there is only one.
+/// The processors of the servers and of the load, as taskset takes them.
 #[derive(Debug, Clone)]
 pub struct Halves {
     /// Processors of the servers.
@@ -15,13 +15,13 @@ pub struct Halves {
 }
 
 impl Halves {
-    /// Halves of what this process may run on.
+    /// Halves of the processors that this process may run on.
     pub fn of_this_machine() -> Option<Halves> {
         let all = processors();
         Halves::split(&all, all.len() / 2)
     }
 
-    /// The first `servers` of what this process may run on, and the others for the load; nothing where one of both would have none.
+    /// The first `servers` processors that this process may run on, and the others for the load; `None` where either would have none.
     pub fn with(servers: usize) -> Option<Halves> {
         Halves::split(&processors(), servers)
     }
@@ -59,7 +59,7 @@ pub fn copy(mut to: Command, from: &Command) -> Command {
     to
 }
 
-/// A port of the loopback that nobody has at this moment.
+/// A port of the loopback that is free at this moment.
 pub fn free_port() -> Result<u16, Failure> {
     let port = TcpListener::bind(("127.0.0.1", 0)).and_then(|l| l.local_addr());
     port.map(|a| a.port()).map_err(|e| Failure::new(format!("no port on the loopback: {}", cause(&e))))

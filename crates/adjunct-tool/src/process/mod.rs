@@ -141,7 +141,7 @@ pub fn captured(
     Ok(Outcome { success: status.success(), stdout, stderr: String::from_utf8_lossy(&stderr).into_owned(), status })
 }
 
-/// The last line of what a program said, without blanks around it.
+/// The last line of a program's output, without blanks around it.
 pub fn last_line(text: &str) -> &str {
     text.lines().map(str::trim).rfind(|l| !l.is_empty()).unwrap_or("it gave no reason")
 }

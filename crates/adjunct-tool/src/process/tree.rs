@@ -18,7 +18,7 @@ fn number(pid: u32) -> Option<Pid> {
     i32::try_from(pid).ok().and_then(Pid::from_raw)
 }
 
-/// Sends a signal, where there is such a process.
+/// Sends a signal to a process, if it exists.
 pub fn kill(pid: u32, signal: Signal) {
     if let Some(pid) = number(pid) {
         let _ = kill_process(pid, signal);

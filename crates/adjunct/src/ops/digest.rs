@@ -16,8 +16,8 @@ use std::mem::MaybeUninit;
 /// Length of the master secret of SSL 3.0, in bytes.
 const MASTER_SECRET: usize = 48;
 
-/// A digest in progress, with room for a state of so many words ([`Method::words`]); for any unless less is asked for. Its state is wiped
-/// when it goes, and lies first, as is said there.
+/// A digest in progress, with room for a state of ROOM words ([`Method::words`]), by default for any. Its state is wiped when it is dropped, and lies
+/// first in the value.
 #[derive(Clone, Debug)]
 #[repr(C)]
 pub struct Digest<const ROOM: usize = WORDS> {
@@ -154,8 +154,8 @@ impl<const ROOM: usize> Digest<ROOM> {
         }
     }
 
-    /// Takes in the end of what SSL 3.0 hashes with SHA-1 in its Finished and CertificateVerify messages, so that only
-    /// [`Digest::finish`] is left to do (RFC 6101, 5.6.8 and 5.6.9). False for a secret that is not of 48 bytes.
+    /// Takes in the end of the data that SSL 3.0 hashes with SHA-1 in its Finished and CertificateVerify messages, so that only [`Digest::finish`] is
+    /// left to do (RFC 6101, 5.6.8 and 5.6.9). False for a secret that is not of 48 bytes.
     ///
     /// What is hashed in between is a part of the digest, and not counted.
     #[must_use]

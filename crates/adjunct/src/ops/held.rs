@@ -1,6 +1,6 @@
 //! A key with where it is held: in this process so far.
 
-/// A key, by who has it. Of one form there is nothing to be found out in a call.
+/// A key, by what holds it. With a single variant a call has nothing to look up.
 #[derive(Debug, Clone)]
 pub(super) enum Held<T> {
     /// This process holds the key, as the CPU and the lanes take it, with the state of a message where it has one.

@@ -14,7 +14,7 @@ use zeroize::Zeroizing;
 /// The longest shared secret, in bytes.
 pub const MAX_SECRET: usize = SECRET + 48;
 
-/// What a key is for.
+/// The kind of a key: ML-KEM's set, and the curve beside it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[allow(missing_docs, reason = "named as in the IANA registry of TLS's supported groups")]
 pub enum Kind {
@@ -132,7 +132,7 @@ impl Kind {
     }
 }
 
-/// A key: the public half, and the private one where there is one. Immutable; threads share it.
+/// A key: the public half, and the private one if there is one. Immutable; threads share it.
 #[derive(Clone)]
 pub struct Key {
     kind: Kind,
@@ -291,7 +291,7 @@ impl Key {
         Ok(Key { kind, mlkem, curve: None, seed: Some(Held::Clear(copy)) })
     }
 
-    /// A public key, each half checked as its specification wants it of what a peer has sent.
+    /// Makes a public key, each half checked as its specification requires for data of a peer.
     ///
     /// # Errors
     /// [`Error::Length`]; [`Error::InvalidKey`] where a half is none; [`Error::Memory`].
@@ -402,8 +402,9 @@ impl Key {
         self.seed.as_ref().map(|held| &**held.clear())
     }
 
-    /// A new shared secret, which fills `secret` ([`Kind::secret`] bytes), and in `out` ([`Kind::ciphertext`] bytes) what gives it to who
-    /// has the private key. With random bytes, of ML-KEM alone: for known answers. After an error nothing of a secret is left in `secret`.
+    /// Makes a new shared secret, which fills `secret` ([`Kind::secret`] bytes), and in `out` ([`Kind::ciphertext`] bytes) the ciphertext that gives
+    /// it to the owner of the private key. With random bytes, for ML-KEM alone: for known answers. After an error nothing of a secret is left in
+    /// `secret`.
     ///
     /// # Errors
     /// [`Error::Length`] for buffers of other lengths; [`Error::InvalidKey`] for a peer of small order; [`Error::Memory`];

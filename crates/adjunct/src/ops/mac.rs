@@ -111,8 +111,8 @@ impl Hmac {
     }
 }
 
-/// The HMAC of the parts of a message, of what is a part of another operation, or done for nobody who counts: it counts nothing. The
-/// first [`Method::size`] bytes of `out`.
+/// Computes the HMAC of the parts of a message, for a part of another operation or for callers whose work is not counted: it counts nothing. Writes
+/// the first [`Method::size`] bytes of `out`.
 ///
 /// # Errors
 /// As for [`Hmac::new`].
@@ -343,8 +343,8 @@ impl CmacOnce {
         self.tally.path() == Path::Hardware
     }
 
-    /// The MAC of a message, or of what ends one after parts that came to `chain`: the first [`BlockCipher::block`] bytes of `mac`.
-    /// Counts in `direction`, for what the caller does with it.
+    /// The MAC of a message, or of its end after parts that led to `chain`: the first [`BlockCipher::block`] bytes of `mac`. Counts in `direction`,
+    /// for what the caller does with it.
     ///
     /// # Errors
     /// [`Error::Length`] where the key's length is not the cipher's.
@@ -365,8 +365,8 @@ impl CmacOnce {
         Ok(())
     }
 
-    /// Takes in a part of a message that others follow, of whole blocks: `chain`, a block, goes from where the message has come to
-    /// before it to where it comes to. Counts in `direction`.
+    /// Takes in a part of a message that others follow, of whole blocks: `chain`, a block, is the chaining value before it, and becomes the one
+    /// behind it. Counts in `direction`.
     ///
     /// # Errors
     /// [`Error::Length`] where the key's length is not the cipher's.

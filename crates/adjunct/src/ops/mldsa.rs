@@ -14,7 +14,7 @@ pub use adjunct_cpu::mldsa::{SEED, Set};
 /// The longest context of a signature, in bytes.
 pub const MAX_CONTEXT: usize = 255;
 
-/// A key: the public half, and the private one where there is one. Immutable; threads share it.
+/// A key: the public half, and the private one if there is one. Immutable; threads share it.
 #[derive(Clone)]
 pub struct Key {
     set: Set,
@@ -109,7 +109,7 @@ impl Key {
         &self.public
     }
 
-    /// The private key's bytes; `None` where there is none, or it is not given.
+    /// The private key's bytes; `None` if there is none, or it is not given out.
     pub fn private_bytes(&self) -> Option<&[u8]> {
         self.private.as_ref().map(|held| held.clear().as_slice())
     }

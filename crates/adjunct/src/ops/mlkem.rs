@@ -12,7 +12,7 @@ use zeroize::Zeroizing;
 
 pub use adjunct_cpu::mlkem::{RANDOM, SECRET, SEED, Set};
 
-/// A key: the public half, and the private one where there is one. Immutable; threads share it.
+/// A key: the public half, and the private one if there is one. Immutable; threads share it.
 #[derive(Clone)]
 pub struct Key {
     set: Set,
@@ -104,13 +104,12 @@ impl Key {
         &self.public
     }
 
-    /// The private key's bytes; `None` where there is none, or it is not given.
+    /// The private key's bytes; `None` if there is none, or it is not given out.
     pub fn private_bytes(&self) -> Option<&[u8]> {
         self.private.as_ref().map(|held| held.clear().as_slice())
     }
 
-    /// Whether the private half gives back what the public half hides; false where there is none. A part of an import, which counts
-    /// nothing.
+    /// Whether the private half decapsulates what the public half encapsulates; false if there is none. A part of an import, which counts nothing.
     ///
     /// # Errors
     /// [`Error::Memory`]; [`Error::Failed`] where the library fails.
@@ -123,7 +122,7 @@ impl Key {
         Ok(hidden[..].ct_eq(&found[..]).into())
     }
 
-    /// A new shared secret, and in `out`, of [`Set::ciphertext`] bytes, what gives it to who has the private key.
+    /// Makes a new shared secret, and in `out`, of [`Set::ciphertext`] bytes, the ciphertext that gives it to the owner of the private key.
     ///
     /// # Errors
     /// [`Error::Length`] for an `out` of another length; [`Error::Failed`] where the library fails.
@@ -148,7 +147,7 @@ impl Key {
         Ok(secret)
     }
 
-    /// The shared secret of a ciphertext. One that was not made for this key gives a secret that nobody knows.
+    /// The shared secret of a ciphertext. A ciphertext that was not made for this key gives a secret that its sender does not know.
     ///
     /// # Errors
     /// [`Error::InvalidKey`] without a private key; [`Error::Length`] for a ciphertext of another length; [`Error::Failed`] where

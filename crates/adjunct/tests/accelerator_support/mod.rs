@@ -11,7 +11,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
 use std::time::Duration;
 
-/// Starts the engine as if there were so many CPUs; threads always share batches.
+/// Starts the engine as if there were `cpus` CPUs; threads always share batches.
 pub fn start(cpus: usize) {
     lanes::configure("accelerator", "always");
     lanes::start_with(cpus);
@@ -41,7 +41,7 @@ impl Door {
         self.open.store(true, SeqCst);
     }
 
-    /// Waits until so many jobs have come to the door.
+    /// Waits until `count` jobs have come to the door.
     pub fn until_inside(&self, count: usize) {
         until(|| self.inside.load(SeqCst) >= count);
     }
@@ -74,7 +74,7 @@ pub fn memory_can_be_wiped() -> bool {
     honest
 }
 
-/// Waits until so many jobs wait, and their owners sleep.
+/// Waits until `count` jobs wait, and their owners sleep.
 pub fn until_waiting(count: usize) {
     until(|| lanes::waiting() == count && others_sleep());
 }
@@ -106,7 +106,7 @@ pub enum Deed {
     Take,
 }
 
-/// Takes so many microseconds of CPU time, or a little more.
+/// Takes `microseconds` microseconds of CPU time, or a little more.
 pub fn work(microseconds: u64) {
     let time = || {
         let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
@@ -118,7 +118,7 @@ pub fn work(microseconds: u64) {
     while time() - begin < microseconds {}
 }
 
-/// What happens to who leads a batch of [`Long`], when its jobs are about to be done.
+/// What happens to the leader of a batch of [`Long`], when its jobs are about to be done.
 pub trait Leader: 'static {
     fn leads(_jobs: usize) {}
 }
@@ -192,7 +192,7 @@ impl Job {
     }
 }
 
-/// Sizes of the batches run in lanes, and the inputs of what was run alone, in their order, by queue.
+/// Sizes of the batches run in lanes, and the inputs of the jobs run alone, in their order, by queue.
 pub static BATCHES: Mutex<Vec<(Queue, usize)>> = Mutex::new(Vec::new());
 pub static ALONE: Mutex<Vec<(Queue, u64)>> = Mutex::new(Vec::new());
 /// Children forked in kernels.
@@ -298,7 +298,7 @@ pub fn run<K: Kind<Job = Job>>(mut job: Job) -> Outcome {
     outcome
 }
 
-/// Has every CPU busy at a kind's gate: so many threads lead there, behind a door, so that whoever comes waits, but for the eighth.
+/// Keeps every CPU busy at a kind's gate: as many threads lead there, behind a door, so that every thread that comes waits, but for the eighth.
 pub struct Busy {
     door: Entry<Door>,
     threads: Vec<std::thread::JoinHandle<Outcome>>,

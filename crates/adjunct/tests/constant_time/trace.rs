@@ -41,7 +41,7 @@ pub struct Report {
 #[repr(C)]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Finding {
-    /// The child did not come to its end.
+    /// The child died before its end.
     Died,
     /// Recorded, or the same as recorded.
     Same,

@@ -30,7 +30,7 @@ pub fn another(text: &str) -> Command {
     command
 }
 
-/// Plays `text` in a process with fresh counters; fails with what it printed.
+/// Plays `text` in a process with fresh counters; panics with what it printed if it fails.
 pub fn play(text: &str) -> Output {
     static COUNT: AtomicU32 = AtomicU32::new(1);
     let key = format!("{:x}", std::process::id() << 10 | COUNT.fetch_add(1, Ordering::Relaxed));

@@ -296,7 +296,7 @@ pub(super) fn run(args: &Args, counted: &Counted) -> Result<ExitCode, Failure> {
     Ok(if report.failed() { ExitCode::FAILURE } else { ExitCode::SUCCESS })
 }
 
-/// Measures all rows, until somebody ends it.
+/// Measures all rows, until the user ends the run.
 fn rows(
     args: &Args,
     bench: &Bench<'_>,

@@ -7,7 +7,7 @@ use adjunct_tool::output::Style;
 use serde::Serialize;
 use std::fmt::Write;
 
-/// One row: a function and so many threads.
+/// A row: a function and a number of threads.
 #[derive(Debug, Clone, Serialize)]
 pub struct Row {
     function: String,
@@ -21,7 +21,7 @@ pub struct Row {
     /// Latency of adjunct's operations in microseconds.
     p50_us: f64,
     p99_us: f64,
-    /// Lanes filled in a batch, on average; null where there was no batch, or nobody counted.
+    /// Lanes filled in a batch, on average; null where there was no batch, or nothing was counted.
     lanes: Option<f64>,
     /// Operations a second with the accelerator off, and adjunct's over that, by wall and by CPU time.
     alone: f64,
@@ -31,7 +31,7 @@ pub struct Row {
     library_ratio: f64,
     /// CPUs that adjunct's threads kept busy, on average.
     cpus: f64,
-    /// Its share of what the kernel would do on all CPUs; null where the function has none.
+    /// The row's share of what the kernel would do on all CPUs; null where the function has no kernel.
     capacity: Option<f64>,
 }
 

@@ -185,7 +185,7 @@ pub fn run(args: &Args) -> Result<ExitCode, Failure> {
     Ok(if report.failed() { ExitCode::FAILURE } else { ExitCode::SUCCESS })
 }
 
-/// Measures all rows, until somebody ends it.
+/// Measures all rows, until the user ends the run.
 fn rows(
     bench: &mut Bench,
     subjects: &[Subject],

@@ -24,9 +24,9 @@ use std::path::Path;
 use std::process::{Child, Command, ExitCode, Stdio};
 use std::time::Duration;
 
-/// The user that asks for too much: nobody.
+/// The user that asks for too much: the user "nobody".
 const USER: u32 = 65_534;
-/// Connections of a user that is busy, and no more: a server with so many processes, say.
+/// Connections of a user that is merely busy: a server with as many processes, say.
 const BUSY: u16 = 16;
 /// Processes of the user whose operations are measured.
 const PROCESSES: [u16; 2] = [1, 8];
@@ -210,7 +210,8 @@ impl Drop for Flood {
     }
 }
 
-/// Asks with so many connections for as much as it can, as another user, until it is killed. Where one is refused or ends it connects again.
+/// Asks, as another user, with `connections` connections for as much as it can, until it is killed. A connection that is refused or ends is made
+/// again.
 ///
 /// # Errors
 /// [`Failure`] where it cannot be that user.

@@ -197,7 +197,7 @@ impl Bench {
         workers.try_into().map_err(|_| Error::Operation("a side is missing".to_owned()))
     }
 
-    /// Has so many processes of each side work in turns.
+    /// Has `processes` processes of each side work in turns.
     fn load<const N: usize>(
         &self,
         workers: [&mut Worker; N],
@@ -235,7 +235,7 @@ impl Bench {
         Ok((slices, done))
     }
 
-    /// The rate of the card side alone with so many processes.
+    /// The rate of the card side alone with `processes` processes.
     fn rate(&self, worker: &mut Worker, processes: u16, daemon: &Daemon) -> Result<f64, Error> {
         let ([slices], _) = self.load([worker], processes, daemon)?;
         Ok(OfSide::new(&slices).rate)
@@ -310,7 +310,7 @@ pub(super) fn run(args: &Args) -> Result<ExitCode, Failure> {
     Ok(if report.failed() { ExitCode::FAILURE } else { ExitCode::SUCCESS })
 }
 
-/// Measures all rows, until somebody ends it.
+/// Measures all rows, until the user ends the run.
 fn rows(
     args: &Args,
     bench: &Bench,

@@ -15,7 +15,7 @@ const EXPRESS: [(&str, f64, f64); 2] = [("CEX7A", 1912.0, 15232.0), ("CEX7C", 16
 /// The sides of a row, in the order of the table.
 pub const SIDES: [&str; 3] = ["stock", "alone", "card"];
 
-/// One row: a function and so many processes. `card` is the side whose latency and CPU time are in the row.
+/// A row: a function and a number of processes. `card` is the side whose latency and CPU time are in the row.
 #[derive(Debug, Clone, Serialize)]
 pub struct Row {
     function: String,
@@ -76,7 +76,7 @@ struct Detail {
     /// card over alone: operations a second, and operations a second of CPU time.
     alone_ratio: f64,
     alone_cpu_ratio: f64,
-    /// The share of what the kernel would do on all CPUs; null where the function has none.
+    /// The share of what the kernel would do on all CPUs; null where the function has no kernel.
     capacity: Option<f64>,
     /// The share of the operations that a card did.
     by_card: f64,
@@ -228,7 +228,7 @@ impl Report {
         line
     }
 
-    /// The rate of the card side with so many processes, where that was measured.
+    /// The rate of the card side with `processes` processes, where that was measured.
     pub fn rate(&self, function: Function, processes: u16) -> Option<f64> {
         let title = function.title();
         self.rows.iter().find(|row| row.function == title && row.processes == processes).map(|row| row.card)

@@ -75,7 +75,7 @@ impl Worker {
         }
     }
 
-    /// Forks into so many.
+    /// Has the worker fork into `processes` processes.
     ///
     /// # Errors
     /// [`Error::Operation`].

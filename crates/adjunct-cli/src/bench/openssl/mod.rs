@@ -239,7 +239,7 @@ impl Args {
     }
 }
 
-/// Keeps the report for `adjunct info`, which says by it whether adjunct pays here. Where it cannot be kept, nobody lacks anything: it is shown.
+/// Keeps the report for `adjunct info`, which tells by it whether adjunct pays here. A report that cannot be kept is no error: it has been shown.
 fn keep(report: &Report) {
     if let (Ok(Some(_)), Some(place)) = (state::made(), measured::place())
         && let Ok(sink) = Sink::open(&place)
@@ -249,7 +249,7 @@ fn keep(report: &Report) {
     }
 }
 
-/// Measures all rows, until somebody ends it.
+/// Measures all rows, until the user ends the run.
 fn rows(
     bench: &Bench<'_>,
     subjects: Vec<(Subject, Option<usize>)>,

@@ -293,7 +293,7 @@ pub fn run(args: &Args) -> Result<ExitCode, Failure> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Measures the rows, until somebody ends it.
+/// Measures the rows, until the user ends the run.
 fn measured(bench: &mut Bench, chosen: Vec<(usize, &Row)>, report: &mut Report, table: bool) -> Result<(), Failure> {
     let mut bar = Rows::new(chosen.len());
     for (at, row) in chosen {

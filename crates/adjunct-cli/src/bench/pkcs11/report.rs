@@ -24,7 +24,7 @@ struct Measured {
     per_second: Option<f64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     cpu_us: Option<f64>,
-    /// Why there is no figure.
+    /// Why there is no figure; `None` where there is one.
     #[serde(skip_serializing_if = "Option::is_none")]
     trouble: Option<String>,
 }
@@ -68,7 +68,7 @@ pub struct Report {
     notes: Vec<String>,
 }
 
-/// A module within 5 % of the provider takes at most so much longer.
+/// Ratio to the provider's rate at which a module takes 5 % longer.
 const NEAR: f64 = 1.0 / 1.05;
 
 /// A rate in five places at most.

@@ -201,7 +201,7 @@ fn trouble(line: &str) -> Trouble {
     }
 }
 
-/// What a slice came to, as it is sent.
+/// The line with the figures of a slice, for [`done`].
 fn numbers(done: &Done) -> String {
     format!("{}\t{}\t{}", done.operations, done.wall.as_nanos(), done.cpu.as_nanos())
 }

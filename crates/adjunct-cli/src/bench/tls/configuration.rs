@@ -16,7 +16,7 @@ const SUITE13: &str = "TLS_AES_256_GCM_SHA384";
 const APACHE: [&str; 4] =
     ["/usr/lib/apache2/modules", "/usr/lib64/httpd/modules", "/usr/lib/httpd/modules", "/usr/libexec/apache2"];
 
-/// A server as it is wanted.
+/// The set-up that a server is wanted with.
 #[derive(Debug)]
 pub struct Wanted<'a> {
     pub stage: &'a Stage<'a>,

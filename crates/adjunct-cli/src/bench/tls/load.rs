@@ -90,7 +90,7 @@ impl Load {
         self.ask(&Ask::Check(transaction.clone()), PATIENCE).map(|_| ())
     }
 
-    /// Puts so many clients on a server whose processes, with all below them, are `servers`.
+    /// Puts `clients` clients on a server whose processes, with all below them, are `servers`.
     ///
     /// # Errors
     /// [`Failure`] where there is no load. Transactions that fail are counted.

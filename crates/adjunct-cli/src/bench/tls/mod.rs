@@ -391,7 +391,7 @@ impl Bench<'_> {
         }
     }
 
-    /// Starts a side's server, and has the load look whether it does what it is to do.
+    /// Starts a side's server, and has the load check that it does what the case asks for.
     fn start(
         &self,
         stage: &Stage<'_>,

@@ -156,7 +156,7 @@ fn section(report: &Report, server: &Server) -> Markup {
     }
 }
 
-/// The chart for phones and for wider pages, with so much room for the bars' labels; without any, they stand above their bars.
+/// Draws the chart for phones and for wider pages, with this much room for the bars' labels; with none, labels stand above their bars.
 fn charts(groups: &[Group], title: &str, [narrow, wide]: [f64; 2]) -> Markup {
     html! { (PreEscaped(chart(groups, title, narrow, false))) (PreEscaped(chart(groups, title, wide, true))) }
 }
@@ -168,7 +168,7 @@ const GAP: f64 = 8.0;
 const VALUE: f64 = 44.0;
 /// A label above its bar.
 const ABOVE: f64 = 19.0;
-/// Room for the axis's numbers and what they are.
+/// Height of the axis with its numbers and its title.
 const AXIS: f64 = 42.0;
 
 /// Draws a chart as SVG: a line where stock is, bars by groups, a tick for CPU time.

@@ -33,7 +33,7 @@ impl Entry {
         }
     }
 
-    /// Whether this is what is there.
+    /// Whether `path` is this entry already.
     fn is_at(&self, path: &Path) -> bool {
         let Ok(meta) = fs::symlink_metadata(path) else { return false };
         match self {

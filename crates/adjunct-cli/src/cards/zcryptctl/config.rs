@@ -82,7 +82,7 @@ impl<'a> Line<'a> {
         self.rest = &self.rest[end..];
     }
 
-    /// Whether there is nothing more, or a comment.
+    /// Whether nothing but a comment follows.
     fn ended(&self) -> bool {
         matches!(self.rest.first(), None | Some(0 | b'#'))
     }

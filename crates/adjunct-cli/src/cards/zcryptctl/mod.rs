@@ -202,7 +202,7 @@ fn name(word: &OsStr) -> &OsStr {
     OsStr::from_bytes(bytes.rsplit(|&byte| byte == b'/').next().unwrap_or(bytes))
 }
 
-/// The name of a node that there is.
+/// The name of an existing node.
 fn known(word: &OsStr) -> Result<String, Stop> {
     let unknown = || TOOL.stop(&format!("Invalid or unknown nodename '{}'", adjunct_tool::escape::shown(word)));
     let name = name(word).to_str().ok_or_else(unknown)?;
@@ -358,7 +358,7 @@ fn as_json(node: &Node) -> Value {
     })
 }
 
-/// The nodes of the daemon, where whoever asks may see them: for the tree of sysfs.
+/// The nodes of the daemon, if the user may see them: for the tree of sysfs.
 pub(super) fn visible() -> Vec<Node> {
     use adjunct_card::control::{self, Reply};
     match control::ask(&Folder::found().control(), &Ask::ListNodes) {

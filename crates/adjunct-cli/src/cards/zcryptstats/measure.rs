@@ -31,7 +31,7 @@ fn counters(mode: Mode) -> &'static [&'static str] {
 /// A card, or one of its domains, by numbers: a card stands before its domains.
 type Key = (u8, Option<u8>);
 
-/// What was counted of a device, and what it was.
+/// The counts of a device, with the device.
 #[derive(Debug, Clone)]
 struct Sample {
     subject: Subject,

@@ -96,7 +96,7 @@ struct Wanted {
 }
 
 impl Wanted {
-    /// Says what is done, to who wants to know.
+    /// Prints what is done, if messages are wanted.
     fn say(&self, text: &str) {
         if self.verbose {
             TOOL.warn(text);

@@ -24,7 +24,7 @@ impl Format {
     }
 }
 
-/// A card or domain, as it is called.
+/// A card or domain by its name.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Subject {
     id: String,

@@ -123,7 +123,7 @@ impl Load {
         Ok(Load { running, stdin, lines })
     }
 
-    /// Drives the load; `started` and `ended` are called at both ends of what is measured.
+    /// Drives the load; `started` and `ended` are called at the beginning and the end of the measured time.
     ///
     /// # Errors
     /// [`Failure`]: JMeter fails, or says nothing for too long.

@@ -439,7 +439,7 @@ impl Bench<'_> {
         Ok(Ok(given))
     }
 
-    /// What `adjunct java config` writes, and the option by which TLS's key exchange comes to the module where it is enabled.
+    /// The configuration that `adjunct java config` writes, and the option by which TLS's key exchange comes to the module where it is enabled.
     fn chosen(&self, place: &Path) -> Result<Option<(PathBuf, Option<String>)>, Failure> {
         self.progress.set(0.0, "measuring each call of Java's");
         let program = std::env::current_exe().map_err(|e| Failure::new(format!("this program: {}", cause(&e))))?;

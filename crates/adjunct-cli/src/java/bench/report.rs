@@ -76,7 +76,7 @@ pub(super) struct Totals {
 }
 
 impl Row {
-    /// Whether there is a round of it.
+    /// Whether a round of the row was measured.
     pub fn was_measured(&self) -> bool {
         self.totals.rounds > 0.0
     }

@@ -17,7 +17,7 @@ struct Line {
     args: Args,
 }
 
-/// A module of PKCS #11 by its one function, which nobody calls here.
+/// Makes a PKCS #11 module with its one function, which no test calls.
 fn make_module(path: &Path) {
     let source = path.with_extension("c");
     fs::write(&source, "unsigned long C_GetFunctionList(void **list) { return 5; }\n").unwrap();

@@ -40,7 +40,7 @@ pub(super) struct Attributes {
 pub(super) struct Refusal {
     /// Its line.
     pub line: u32,
-    /// The JDK's own words, as far as it comes to this line.
+    /// The JDK's own words for this line.
     pub java: String,
     /// What is wrong.
     pub text: String,
@@ -95,7 +95,7 @@ enum Kind {
     Mechanisms,
     Attributes,
     Startup,
-    /// A number of at least so many milliseconds.
+    /// A number of at least this many milliseconds.
     Number(i32),
     Switch,
     Variant,

@@ -85,7 +85,7 @@ pub(super) fn disable(target: Target, args: &DisableArgs) -> Result<Done, Failur
     }
 }
 
-/// Whether there is something to take away for a target. What cannot be read is left to [`disable`] to tell.
+/// Whether there is something to take away for a target. Where that cannot be read, [`disable`] reports it.
 pub(crate) fn is_enabled(target: Target) -> bool {
     match target {
         Target::All => system_config().is_ok_and(|file| adjunct_openssl_conf::contains_block(&file.bytes)),
@@ -135,7 +135,7 @@ fn look(target: &mut TargetState) {
     target.working = target.problems.is_empty();
 }
 
-/// What to know where an own configuration was made from another text of the system's than there is now.
+/// A note where a configuration of a program's own was made from another text of the system's than exists now.
 fn outdated(config: &Path, base: &[u8]) -> Option<String> {
     let there = files::config(config).ok()?;
     let adjunct = state_of(config)?.adjunct?;

@@ -13,7 +13,7 @@ use std::process::Command;
 pub(super) enum Environment {
     /// A file of variables that the service reads.
     File(PathBuf),
-    /// A drop-in of ours for a unit that reads none.
+    /// A drop-in of adjunct's for a unit that reads no file of variables.
     DropIn(PathBuf),
 }
 
@@ -83,7 +83,7 @@ pub(super) fn find() -> Result<Service, Failure> {
     ))
 }
 
-/// Every place where a line of ours may stand, whatever is installed now.
+/// Every place where a line of adjunct's may stand, whatever is installed now.
 pub(super) fn places() -> Vec<PathBuf> {
     let mut places: Vec<PathBuf> =
         ["/etc/default/ssh", "/etc/sysconfig/sshd", "/etc/sysconfig/ssh", "/etc/conf.d/sshd"].map(PathBuf::from).into();

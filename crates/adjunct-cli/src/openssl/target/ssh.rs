@@ -69,7 +69,7 @@ fn path() -> Vec<PathBuf> {
     std::env::split_paths(&std::env::var_os("PATH").unwrap_or_default()).filter(|p| p.is_absolute()).collect()
 }
 
-/// The first file of that name in `folders` that is no script of ours.
+/// The first file of that name in `folders` that is no script of adjunct's.
 fn real(name: &str, folders: &[PathBuf]) -> Option<PathBuf> {
     folders.iter().map(|dir| dir.join(name)).find(|p| is_program(p) && !is_ours(p))
 }
@@ -231,7 +231,7 @@ fn scripts_run(scripts: &[NewFile]) -> Check {
     Check { check: "the script runs ssh", verdict }
 }
 
-/// Whether the user's shells come to the scripts, and what to do where they do not.
+/// Whether the user's shells find the scripts first in `PATH`; a sentence with what to do where they do not.
 fn reached(home: &Path, scripts: &Path, ssh: &Path, dry: bool) -> Option<String> {
     let own = scripts.join("ssh");
     if first_in_path().as_deref() == Some(&own) {
@@ -288,7 +288,7 @@ pub(super) fn is_there() -> bool {
     Home::find().is_ok_and(|home| config_is_ours(&home.config))
 }
 
-/// The scripts of a configuration that are there and ours.
+/// The existing scripts of a configuration that adjunct wrote.
 fn scripts_of(config: &Path) -> Vec<PathBuf> {
     let folders = lines(config, SCRIPTS);
     let all = folders.iter().flat_map(|dir| PROGRAMS.map(|name| dir.join(name)));

@@ -25,7 +25,7 @@ const CONFIG: &str = "/etc/adjunct/sshd.cnf";
 /// Stands in the block of a file that was not there before.
 const NEW_FILE: &str = "# The file itself was made by adjunct.";
 
-/// A file as it is and as it is to be.
+/// A file as it is and as it will be.
 struct Planned {
     path: PathBuf,
     old: Option<ConfigFile>,
@@ -33,7 +33,7 @@ struct Planned {
 }
 
 impl Planned {
-    /// `edit` is given the file without a block of ours, and whether there is a file.
+    /// Plans a change of a file: `edit` gets the file without adjunct's block, and whether the file exists.
     fn new(path: &Path, edit: impl FnOnce(&[u8], bool) -> Result<Vec<u8>, Failure>) -> Result<Planned, Failure> {
         let old = match fs::symlink_metadata(path) {
             Err(e) if e.kind() == ErrorKind::NotFound => None,
@@ -194,7 +194,7 @@ fn config_is_ours() -> bool {
     files::config(Path::new(CONFIG)).is_ok_and(|bytes| adjunct_openssl_conf::contains_block(&bytes))
 }
 
-/// The files in which a block of ours names the configuration: one, or more where the service has changed since.
+/// The files in which adjunct's block names the configuration: one, or more where the service has changed since.
 fn named_in() -> Vec<PathBuf> {
     let named = |path: &PathBuf| files::config(path).is_ok_and(|bytes| adjunct_openssl_conf::contains_block(&bytes));
     service::places().into_iter().filter(named).collect()
@@ -242,8 +242,7 @@ pub(super) fn disable(args: &DisableArgs) -> Result<Done, Failure> {
     Ok(Done { report, state: "is disabled for sshd" })
 }
 
-/// Removes the folder of a file of ours if it was made for it: adjunct's own, or that of a unit's drop-ins; never one with
-/// something in it.
+/// Removes the folder of a file of adjunct's if it was made for it: adjunct's own, or that of a unit's drop-ins; never one with something in it.
 fn remove_folder(file: &Path) {
     if let Some(folder) = file.parent().filter(|f| *f == Path::new(FOLDER) || f.extension().is_some_and(|e| e == "d")) {
         let _ = fs::remove_dir(folder);
@@ -294,7 +293,7 @@ fn system_path() -> PathBuf {
     super::system_config().map_or_else(|_| PathBuf::from("/etc/ssl/openssl.cnf"), |file| file.path)
 }
 
-/// What to know of the sshd that runs: it has what it loaded when it started.
+/// A note about the sshd that runs: it has what it loaded when it started.
 fn running(restart: &str) -> Option<String> {
     let listener = programs::services("sshd").into_iter().next()?;
     let Ok(maps) = files::of_process(Path::new(&format!("/proc/{listener}/maps"))) else {

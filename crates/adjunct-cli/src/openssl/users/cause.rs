@@ -2,8 +2,8 @@
 
 use serde::Serialize;
 
-/// Why a program or a process is not served, or why that cannot be said; the order is that of a report, worst first: first what somebody
-/// can change at once.
+/// Why a program or a process is not served, or why that cannot be told; the order is that of a report, worst first, and first among these what a
+/// user can change at once.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Cause {

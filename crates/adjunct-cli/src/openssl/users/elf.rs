@@ -206,7 +206,8 @@ impl<H: FileHeader<Endian = Endianness>> Segments<H> {
         })
     }
 
-    /// Linkers put constants into segments that are only read; where there is none, they stand beside the code.
+    /// The parts of the file in which constants are looked for. Linkers put constants into segments that are only read; without such a segment, they
+    /// stand beside the code.
     fn constants(&self) -> Vec<(u64, u64)> {
         let endian = self.endian;
         let loaded = || self.list().filter(move |s| s.p_type(endian) == abi::PT_LOAD);

@@ -15,7 +15,7 @@ const TREES: [&str; 7] =
     ["/usr/libexec", "/usr/lib", "/usr/lib32", "/usr/lib64", "/usr/local/lib", "/usr/local/libexec", "/opt"];
 /// Parts of [`TREES`] without programs, or with many thousand files.
 const LEFT_OUT: [&str; 4] = ["/usr/lib/modules", "/usr/lib/firmware", "/usr/lib/debug", "/usr/lib/locale"];
-/// Endings of what is no program, though it may be executable.
+/// Endings of names of files that are no programs, though they may be executable.
 const DATA: [&str; 24] = [
     "py", "pyc", "pyi", "h", "hpp", "c", "pl", "pm", "rb", "js", "ts", "json", "html", "css", "txt", "md", "xml", "mo",
     "a", "o", "png", "gz", "sh", "jar",

@@ -2,7 +2,7 @@
 
 use adjunct::config::engine_methods::{EC_CALLS, RSA_CALLS};
 
-/// A kind of call, by who can serve it.
+/// A kind of call, by what can serve it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Kind {
     /// An operation through OpenSSL's high-level interface, which fetches it from a provider.

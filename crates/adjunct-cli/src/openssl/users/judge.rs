@@ -116,7 +116,7 @@ pub struct Calls {
 pub struct Verdict {
     /// Whether the program gets it.
     pub gets: bool,
-    /// Why, or what it is used for.
+    /// Why the program gets it or not, or what it is used for.
     pub why: String,
 }
 
@@ -133,7 +133,7 @@ pub struct Judged {
     pub cause: Option<Cause>,
 }
 
-/// Why a program does not come to load adjunct.
+/// Why a program does not load adjunct.
 enum Barrier {
     No(Cause, String),
     Unknown(Cause, String),
@@ -206,7 +206,7 @@ fn barrier(user: &User, given: Given, config: Option<&Path>, reach: &Reach) -> O
     None
 }
 
-/// A copy of OpenSSL that is part of the program. Node's is known: its provider and what it reads.
+/// What keeps a copy of OpenSSL inside the program from loading adjunct. Node's copy is known: its provider and the configuration that it reads.
 fn inside(user: &User, version: &str, given: Given, config: &str) -> Option<Barrier> {
     let libcrypto = &user.libcrypto;
     if libcrypto.node {
@@ -287,7 +287,7 @@ pub fn engine_calls(user: &User, given: Given) -> Vec<Calls> {
     calls(user, |kind| matches!(kind, Kind::Rsa | Kind::Ec) || given.engine & method(kind) != 0)
 }
 
-/// The low-level calls that nobody but OpenSSL serves.
+/// The low-level calls that only OpenSSL itself can serve.
 pub fn bypasses(user: &User, given: Given) -> Vec<Calls> {
     calls(user, |kind| kind == Kind::Bypass || (kind == Kind::Dh && given.engine & engine_methods::DH == 0))
 }
@@ -296,7 +296,7 @@ fn has(user: &User, kind: Kind) -> bool {
     user.calls.keys().any(|call| call.kind == kind)
 }
 
-/// The functions of some kinds that a program calls, by who calls them.
+/// The functions of some kinds that a program calls, by the file that calls them.
 fn calls(user: &User, wanted: impl Fn(Kind) -> bool) -> Vec<Calls> {
     let mut callers: BTreeMap<Option<&String>, Vec<String>> = BTreeMap::new();
     for (call, by) in user.calls.iter().filter(|(call, _)| wanted(call.kind)) {

@@ -171,7 +171,7 @@ pub fn one(proc: &Path, pid: u32, modules: &[PathBuf]) -> Look {
     look(proc, pid, modules, &Machine::of(proc))
 }
 
-/// What there is under a number.
+/// What a process number stands for.
 #[derive(Debug)]
 pub enum Look {
     /// A process.

@@ -153,7 +153,7 @@ impl Bulk {
         self.states.iter().fold([0.0; 2], |[logins, data], state| [logins + state.logins, data + state.data])
     }
 
-    /// Copies this part of the data only, in whole megabytes; but so much that the bytes take half as long as the login, which is taken off.
+    /// Copies this part of the data only, in whole megabytes; but enough that the bytes take half as long as the login, which is taken off.
     pub fn shorten(&mut self, part: f64) {
         for state in &mut self.states {
             let part = part.max(LOGINS * state.logins / state.data.max(1e-9)).min(1.0);
@@ -169,7 +169,7 @@ impl Bulk {
         self.states.iter().map(|state| state.bytes).max().unwrap_or(0)
     }
 
-    /// Plans so many rounds; long rows get fewer.
+    /// Plans `runs` rounds; long rows get fewer.
     pub fn plan(&mut self, runs: usize, clock: &mut Clock) {
         for state in self.states.iter_mut().filter(|state| state.missing.is_none()) {
             let round = state.logins + state.data;

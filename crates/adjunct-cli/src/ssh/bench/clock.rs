@@ -30,7 +30,7 @@ impl Clock {
         Task(self.left.len() - 1)
     }
 
-    /// A task still takes so many seconds.
+    /// Notes that a task still takes `seconds` seconds.
     pub fn left(&mut self, task: Task, seconds: f64) {
         self.left[task.0] = seconds.max(0.0);
     }
@@ -40,12 +40,12 @@ impl Clock {
         self.start.elapsed()
     }
 
-    /// What all takes, in seconds, with what it has taken.
+    /// Time of the whole run in seconds, with what has passed.
     pub fn total(&self) -> f64 {
         self.spent().as_secs_f64() + self.left.iter().sum::<f64>()
     }
 
-    /// What comes now, while the tasks are tried and nobody knows how long they take: which of how many.
+    /// Shows the present trial, the `at`th of `all`, while the tasks are tried and their times are not known.
     pub fn trial(&mut self, at: usize, all: usize, what: &str) {
         let part = at as f64 / all.max(1) as f64;
         self.progress.get_or_insert_with(Progress::begin).set(part, &format!("trying {what}"));

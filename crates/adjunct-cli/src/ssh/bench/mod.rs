@@ -375,7 +375,7 @@ fn tried_starts(copier: &mut Copier, sides: &Sides) -> Result<Starts, Failure> {
     Ok(starts)
 }
 
-/// A line for who waits.
+/// Prints a line of progress.
 fn say(line: &str) {
     use std::io::Write;
     let _ = writeln!(std::io::stderr(), "{line}");

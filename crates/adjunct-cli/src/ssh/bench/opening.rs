@@ -4,7 +4,7 @@
 use super::plan;
 use super::report::{Column, Measure, Report, Row, Section, Stat, Verdict, number};
 
-/// What OpenSSH has chosen since 2013, where a report does not say what it offers.
+/// The cipher that OpenSSH has chosen since 2013, for reports that do not say what it offers.
 const CHOICE: &str = "chacha20-poly1305@openssh.com";
 /// Seconds for a GB, and processor seconds of both sides.
 const TIMES: [&str; 2] = ["s_gb", "cpu_s_gb"];
@@ -41,7 +41,7 @@ impl<'a> Suite<'a> {
 
 static NOTHING: Stat = Stat { median: 0.0, low: 0.0, high: 0.0, values: Vec::new() };
 
-/// What the report comes to.
+/// The answer of a report.
 #[derive(Debug, Clone)]
 pub struct Opening<'a> {
     section: &'a Section,

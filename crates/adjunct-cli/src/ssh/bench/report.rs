@@ -152,7 +152,7 @@ pub struct Row {
     pub name: String,
     /// What else was negotiated; may be empty.
     pub detail: String,
-    /// Why there is no figure.
+    /// Why there is no figure; `None` where there is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub missing: Option<String>,
     /// What the paper found, by a measure's `id`.
@@ -252,7 +252,7 @@ impl Stat {
         Sample { median: self.median, low: self.low, high: self.high, values: &self.values }
     }
 
-    /// Half of what lies between the quartiles, in percent of the median.
+    /// Half of the distance between the quartiles, in percent of the median.
     pub fn spread_percent(&self) -> f64 {
         if self.median > 0.0 { (self.high - self.low).max(0.0) / 2.0 / self.median * 100.0 } else { 0.0 }
     }

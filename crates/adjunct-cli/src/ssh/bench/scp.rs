@@ -61,7 +61,7 @@ impl Copier {
         self.rig.place().dir()
     }
 
-    /// The counters of what it runs.
+    /// The counters of the programs that the copier runs.
     pub fn counted(&self) -> &Counted {
         &self.counted
     }

@@ -101,7 +101,7 @@ impl Small {
         self.states.iter().map(|state| state.round).sum()
     }
 
-    /// Plans so many rounds.
+    /// Plans `runs` rounds.
     pub fn plan(&mut self, runs: usize, clock: &mut Clock) {
         for state in &mut self.states {
             state.rounds = Rounds::new(runs, state.round);

@@ -23,7 +23,7 @@ pub fn head(header: &Header, style: Style) -> String {
     out
 }
 
-/// What stands behind the sections: whether the machine was busy, and what all comes to.
+/// The text behind the sections: whether the machine was busy, and the means over all rows.
 pub fn end(report: &Report, style: Style) -> String {
     let mut out = String::new();
     if let Some(starts) = starts(&report.header) {

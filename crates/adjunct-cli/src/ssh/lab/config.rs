@@ -38,7 +38,7 @@ pub(super) fn server(place: &Place, setup: &Setup, more: &str) -> String {
     )
 }
 
-/// The options by which a client finds the server at `port` and knows it, and asks nobody anything.
+/// The options by which a client finds the server at `port`, knows its key, and asks no question.
 fn way(place: &Place, port: u16) -> [(&'static str, String); 13] {
     let word = str::to_owned;
     [

@@ -22,8 +22,8 @@ pub enum Type {
 }
 
 impl Type {
-    /// The type of key that a signature algorithm of OpenSSH needs; RSA keys are `rsa_bits` long. `None` for certificates,
-    /// keys on tokens and DSA, which no key of ours can stand for.
+    /// The type of key that a signature algorithm of OpenSSH needs; RSA keys are `rsa_bits` long. `None` for certificates, keys on tokens and DSA,
+    /// for which the tests make no key.
     pub fn of(algorithm: &str, rsa_bits: u32) -> Option<Type> {
         match algorithm {
             "ssh-ed25519" => Some(Type::Ed25519),
@@ -51,8 +51,8 @@ impl Type {
 }
 
 impl Place {
-    /// The private key of a type, for hosts and users alike: what they cost is the same, and making a long RSA key takes a second.
-    /// The client knows it for the server's, and sshd lets its owner in.
+    /// The private key of a type, one for hosts and users alike: both cost the same, and making a long RSA key takes a second. The client knows it as
+    /// the server's, and sshd lets its owner in.
     ///
     /// # Errors
     /// [`Failure`] where the key cannot be made.
@@ -96,7 +96,7 @@ impl Place {
         self.path("authorized_keys")
     }
 
-    /// Makes a key pair without a passphrase at `path` (and `path`.pub), which nobody knows; its public part.
+    /// Makes a key pair without a passphrase at `path` (and `path`.pub); gives its public part.
     ///
     /// # Errors
     /// [`Failure`] with ssh-keygen's own words.

@@ -169,7 +169,7 @@ impl<'a> Login<'a> {
         }
     }
 
-    /// How the client and a server of its own have ended, and what they spent with their children: once each.
+    /// How the client and a server of its own have ended, and what they spent with their children; each is reported once.
     pub fn ended(&mut self) -> Result<[Option<(ExitStatus, Spent)>; 2], Failure> {
         let client = self.client.as_mut().map_or(Ok(None), account)?;
         if client.is_some() {
@@ -181,7 +181,7 @@ impl<'a> Login<'a> {
         Ok([client, server])
     }
 
-    /// Whether there is a client, and a server of its own, that was not seen to end.
+    /// Whether the client, and a server of its own, exist and were not seen to end.
     pub fn runs(&self) -> [bool; 2] {
         [self.client.is_some(), self.server.is_some() && !self.server_ended]
     }

@@ -12,8 +12,7 @@ use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
 use std::path::Path;
 use std::process::Command;
 
-/// The words before a program and its own, which run it where `dir`, below /run, is all there is of its parent: in a mount
-/// namespace of its own.
+/// The words before a program that run it in a mount namespace of its own, where `dir`, below /run, is all that its parent contains.
 pub(crate) fn in_its_own(dir: &str) -> [&str; 6] {
     let script = "mount -t tmpfs -o mode=755 adjunct \"${0%/*}\" && mkdir -m 755 \"$0\" && exec \"$@\"";
     ["unshare", "--mount", "sh", "-c", script, dir]
@@ -73,8 +72,8 @@ pub(crate) fn missing(said: &str) -> Option<&str> {
     said.lines().find_map(|l| l.trim().strip_prefix("Missing privilege separation directory: "))
 }
 
-/// Makes the folder for real, as sshd's service does when it starts, and leaves it: it is empty and gone with the next start of
-/// the system, and another process may have come to rely on it, which sees only that sshd starts.
+/// Makes the folder for real, as sshd's service does when it starts, and leaves it: it is empty and gone with the next start of the system, and
+/// another process may have come to rely on it, which sees only that sshd starts.
 ///
 /// # Errors
 /// [`Failure`] where that is not allowed.

@@ -47,8 +47,8 @@ impl Sshd {
         Err(Failure::new("no free port found on loopback"))
     }
 
-    /// `sshd -i` for a connection: a child of ours that ends with it, so that the kernel's own account of it is the cost of one
-    /// connection. The host keys are the caller's lines.
+    /// Starts `sshd -i` for a connection: a child of this process that ends with the connection, so that the kernel's own account of it is the cost
+    /// of one connection. The host keys are the caller's lines.
     ///
     /// # Errors
     /// [`Failure`] where it cannot be started.

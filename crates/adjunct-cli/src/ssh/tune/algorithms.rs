@@ -64,8 +64,8 @@ pub fn old_hash(name: &str) -> bool {
         || matches!(plain, "ssh-rsa" | "ssh-rsa-cert-v01" | "ssh-rsa-cert-v00")
 }
 
-/// Whether an algorithm is broken in practice, so that nobody is served by it who has nothing else: blocks of 64 bits, RC4, MD5, groups and
-/// keys of 1024 bits, and none at all.
+/// Whether an algorithm is broken in practice, so that it is left out even for peers that have nothing else: blocks of 64 bits, RC4, MD5, groups and
+/// keys of 1024 bits, and no encryption.
 pub fn broken(kind: Kind, name: &str) -> bool {
     match kind {
         Kind::Ciphers => !(name.starts_with("aes") || name.starts_with("rijndael") || name.starts_with("chacha20")),

@@ -235,8 +235,8 @@ impl Reader<'_> {
         self.copy(file, depth + 1)
     }
 
-    /// The files a pattern names, in OpenSSH's order, by their names below /etc; adjunct's among them where it would be,
-    /// and never as it is on disk.
+    /// The files that a pattern names, in OpenSSH's order, by their names below /etc; adjunct's among them where it would be, and never as it is on
+    /// disk.
     fn included(&self, pattern: &str) -> Vec<PathBuf> {
         let pattern = if pattern.starts_with('/') { pattern.to_owned() } else { format!("/etc/ssh/{pattern}") };
         let root = self.root.to_string_lossy();

@@ -125,7 +125,7 @@ pub(super) fn measured(
     Ok((survey, done))
 }
 
-/// What to measure: all the client knows, or what the policy allows of what is in force, and what is agreed on now.
+/// The algorithms to measure: all that the client knows, or those in force that the policy allows, and those that are agreed on now.
 pub(super) fn wanted(
     args: &Args,
     ground: &Ground<'_>,

@@ -69,7 +69,7 @@ pub struct Step {
 /// Figures of all steps, measured in turns.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Trial {
-    /// Whether adjunct serves ssh already, as it is configured.
+    /// Whether ssh, as it is configured, is served by adjunct already.
     pub on_already: bool,
     /// What was measured.
     pub steps: Vec<Step>,
@@ -204,7 +204,7 @@ impl Gain {
     }
 }
 
-/// Seconds and processor seconds, with what they are called.
+/// Seconds and processor seconds, with their names.
 struct Figures {
     seconds: Spread,
     cpu: Spread,

@@ -189,8 +189,8 @@ fn has(trial: &gain::Trial, choice: &gain::Choice) -> bool {
     trial.step(last(trial), choice).is_some()
 }
 
-/// Whether a list is worth a change that nobody asked for by a policy: ssh's, for it is the client's order that decides, and where it was
-/// measured to bring something clearly.
+/// Whether a list is worth a change that the user did not ask for by a policy: ssh's lists, for the client's order decides, and where the measurement
+/// shows a clear gain.
 fn pays(program: Program, kind: Kind, brings: &gain::Brings) -> bool {
     let better = |verdict| verdict == Some(gain::Verdict::Better);
     match (program, kind) {

@@ -69,8 +69,8 @@ impl Lists {
     }
 }
 
-/// Orders what is in force by `survey`. MACs first, for a cipher without one of its own costs what it costs with the MAC
-/// that will be agreed on.
+/// Orders the lists in force by `survey`. MACs come first, because the cost of a cipher without one of its own includes the MAC that will be agreed
+/// on.
 pub fn ordered(policy: &Policy, in_force: &Lists, survey: &Survey) -> Lists {
     let mut out = Lists::default();
     *out.get_mut(Kind::Macs) = order(policy, Kind::Macs, in_force.get(Kind::Macs), |mac| {

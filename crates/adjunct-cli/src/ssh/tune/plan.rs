@@ -62,7 +62,7 @@ impl Ground<'_> {
         self.root.join(path.strip_prefix("/").unwrap_or(path))
     }
 
-    /// The configuration of `program` with adjunct's file as given, and what it means.
+    /// Reads the configuration of `program` with adjunct's file as given, and asks the program what it means.
     ///
     /// # Errors
     /// [`Failure`] where it cannot be read, or the program refuses it.
@@ -80,7 +80,7 @@ pub struct Plan {
     pub program: Program,
     /// Adjunct's file.
     pub file: PathBuf,
-    /// What is there now, if anything.
+    /// Text of the existing file, if there is one.
     #[serde(skip)]
     pub old: Option<String>,
     /// What should be there; `None` where no file is needed.
@@ -149,7 +149,7 @@ impl Wish<'_> {
     }
 }
 
-/// Plans adjunct's file for one program, with the lists that `wanted` names; of the others it keeps what it has.
+/// Plans adjunct's file for one program, with the lists that `wanted` names; other lists stay as they are.
 ///
 /// # Errors
 /// [`Failure`] where the configuration cannot be read, or the policy leaves nothing of a list.

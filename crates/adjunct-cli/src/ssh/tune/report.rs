@@ -34,7 +34,7 @@ pub struct Document<'a> {
 pub struct Planned<'a> {
     #[serde(flatten)]
     plan: &'a Plan,
-    /// Whether the file differs from what is there.
+    /// Whether the file differs from the existing one.
     changes: bool,
     in_force: BTreeMap<&'static str, &'a [String]>,
     then_in_force: BTreeMap<&'static str, &'a [String]>,

@@ -158,8 +158,8 @@ struct Run<'a> {
     budget: Duration,
 }
 
-/// Measures `wanted` on `side`; what describes the machine is the caller's to fill in. A run that was ended while it measured gives what it
-/// has until then, and how it ended.
+/// Measures `wanted` on `side`; the caller fills in what describes the machine. A run that was ended while it measured gives what it has until then,
+/// and how it ended.
 ///
 /// # Errors
 /// [`Failure`] where nothing can be measured.

@@ -167,8 +167,8 @@ pub fn agreed(kind: Kind, client: &Lists, server: &Lists) -> Option<String> {
 const HOST_KEYS: [&str; 3] =
     ["/etc/ssh/ssh_host_rsa_key", "/etc/ssh/ssh_host_ecdsa_key", "/etc/ssh/ssh_host_ed25519_key"];
 
-/// The algorithms of host keys that sshd's keys are for, by their public parts: of those that its configuration names, or else of those that
-/// are where sshd looks. `None` where one cannot be read, or there is none: then nothing is known.
+/// The algorithms of sshd's host keys, by their public parts: of the keys that its configuration names, else of those that exist where sshd looks.
+/// `None` where one cannot be read or there is none: then nothing is known.
 pub fn key_types(root: &Path, keys: &[PathBuf]) -> Option<Vec<String>> {
     let public = |key: &Path| {
         let below = root.join(key.strip_prefix("/").unwrap_or(key));

@@ -10,7 +10,7 @@ use std::net::{Ipv4Addr, Shutdown, SocketAddr, SocketAddrV4, TcpListener, TcpStr
 use std::os::fd::OwnedFd;
 use std::thread;
 
-/// Connections that are served: one is sshd's, the others come from whoever finds the port.
+/// The most connections that are served: one is sshd's, the others come from any program that finds the port.
 const MOST: usize = 16;
 
 /// A listener that sends back what it gets, until it is dropped.
@@ -56,7 +56,7 @@ fn accept(listener: &TcpListener, address: SocketAddr) {
     }
 }
 
-/// Says who is on the other side of the connection, then sends back all that comes.
+/// Writes the line about the other side of the connection, then sends back all that comes.
 fn serve(mut stream: TcpStream, peer: SocketAddr, address: SocketAddr) -> io::Result<()> {
     let Some((uid, pid)) = connected(peer, address) else { return Ok(()) };
     stream.write_all(introduction(uid, pid).as_bytes())?;

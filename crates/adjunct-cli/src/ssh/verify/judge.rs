@@ -71,7 +71,7 @@ pub(super) enum Served {
     Partly,
     /// Something other than adjunct.
     NotByAdjunct,
-    /// Nobody: there is nothing to compute.
+    /// Nothing: there is nothing to compute.
     Nothing,
     /// Unknown: it cannot be seen from here.
     NotVisible,
@@ -203,7 +203,7 @@ impl What {
     }
 }
 
-/// What was negotiated for a part; `None` where the log does not say, or there is none.
+/// The algorithm that was negotiated for a part; `None` where the log does not say, or there is none.
 pub(super) fn algorithm(what: What, log: &Log) -> Option<String> {
     let of = |stream: &Option<Stream>| {
         let stream = stream.clone()?;

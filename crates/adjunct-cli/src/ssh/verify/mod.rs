@@ -220,7 +220,7 @@ impl Run<'_> {
         command
     }
 
-    /// A session with a server that somebody else started.
+    /// Runs a session with a server that this command did not start.
     fn with(
         &self,
         host: &str,

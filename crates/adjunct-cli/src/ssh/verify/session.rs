@@ -14,8 +14,8 @@ use std::path::{Path, PathBuf};
 use std::process::{ChildStdout, Command, Stdio};
 use std::time::Duration;
 
-/// What the other side runs: it says which machine it is on, whose session it is and which process serves it, then sends
-/// back what it gets. In a shell of its own, because the login shell may be any; it must not need anything but a cat.
+/// The command on the other side: it says which machine it is on, whose session it is and which process serves it, then sends back what it gets. It
+/// runs in a shell of its own, because the login shell may be any, and needs no program but cat.
 pub(super) const REMOTE: &str = "exec sh -c 'b=$(cat /proc/sys/kernel/random/boot_id 2>/dev/null); \
      i=$(readlink /proc/self/ns/ipc 2>/dev/null); p=$(readlink /proc/self/ns/pid 2>/dev/null); \
      echo \"adjunct-verify $b $i $p $(id -u) $PPID\"; exec cat'";

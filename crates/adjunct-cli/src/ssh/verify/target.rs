@@ -115,8 +115,8 @@ pub(super) fn listens(port: u16) -> bool {
         && &banner == b"SSH-"
 }
 
-/// The options for this machine's own sshd: nobody is asked anything, and no host key is looked for or kept, for on loopback
-/// none but this machine answers.
+/// The options for this machine's own sshd: no question is asked, and no host key is looked for or kept, because on loopback only this machine
+/// answers.
 pub(super) fn own(command: &mut Command, folder: &Path) {
     let options = [
         "HostName=127.0.0.1".to_owned(),

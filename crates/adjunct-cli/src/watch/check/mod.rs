@@ -157,7 +157,7 @@ impl fmt::Display for Since {
     }
 }
 
-/// The file of what was counted until the last run.
+/// The file with the counts up to the last run.
 fn place(args: &Args) -> Result<PathBuf, Failure> {
     if let Some(file) = &args.state {
         return Ok(file.clone());

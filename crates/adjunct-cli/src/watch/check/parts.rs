@@ -206,7 +206,7 @@ impl std::str::FromStr for Required {
     }
 }
 
-/// Whether what is required is there: a virtual machine may come to a host that lacks it.
+/// Whether the required instructions are there: a virtual machine may be moved to a host that lacks them.
 pub(super) fn required(all: &[Required]) -> Option<Part> {
     let missing = |required: &&Required| match required {
         Required::Instructions(feature) => !cpu::features().has(*feature),

@@ -359,7 +359,7 @@ mod tests {
         }
     }
 
-    /// A user whose counters are gone (a logout, a reset) keeps series, and who comes again goes on from there.
+    /// A user whose counters are gone (a logout, a reset) keeps series, and goes on from there when counters come again.
     #[test]
     fn who_has_left_stays_in_the_sums() {
         let mut ledger = Ledger::new(true);

@@ -90,7 +90,7 @@ pub(super) fn serve(listener: TcpListener, page: Page) -> Result<ExitCode, Failu
     })
 }
 
-/// Gives a connection a place: that of the oldest idle one, or else of the oldest, where there is none left.
+/// Gives a connection a place: a free one, else that of the oldest idle connection, else that of the oldest.
 fn take_in(number: u64, stream: TcpStream, places: &Places, page: &Page, only_here: bool) {
     let stage = Rc::new(Cell::new(Stage::Idle));
     let (of_task, all, page) = (Rc::clone(&stage), Rc::clone(places), Rc::clone(page));

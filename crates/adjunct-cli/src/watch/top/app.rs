@@ -103,7 +103,7 @@ impl App {
         chosen.map_or_else(|| (table.main, table.descends(table.main)), |order| (order.by, order.descending))
     }
 
-    /// Sorts by the column so many to the right.
+    /// Moves the sorting `step` columns to the right.
     fn move_order(&mut self, step: isize) {
         let Some(table) = self.table() else { return };
         let columns = table.columns.len();

@@ -135,7 +135,7 @@ fn tabs(app: &App) -> Line<'static> {
     Line::from((1..).zip(View::ALL).flat_map(tab).collect::<Vec<_>>())
 }
 
-/// The table's lines, as many as there is room for.
+/// The lines of the table that there is room for.
 fn table(app: &mut App, body: Rect, paint: Paint) -> Vec<Line<'static>> {
     let Some(table) = app.table() else { return Vec::new() };
     let (by, descending) = app.order(&table);

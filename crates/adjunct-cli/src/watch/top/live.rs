@@ -25,7 +25,7 @@ impl Drop for Screen {
     }
 }
 
-/// Runs until somebody quits it.
+/// Runs until the user quits.
 ///
 /// # Errors
 /// [`Failure`] where the terminal fails, nothing can be read, or a signal ends it.

@@ -29,7 +29,7 @@ pub(super) enum Part {
     Reason(Function, Reason),
     /// All operations of a user or process.
     Of(Who),
-    /// A function of somebody's.
+    /// A function of a user or process.
     FunctionOf(Who, Function),
     /// A queue of private-key operations.
     Queue(Queue),
@@ -96,7 +96,7 @@ impl Period {
         self.grown.iter().fold(Snapshot::new(0), |sum, one| sum.plus(one))
     }
 
-    /// What somebody counted.
+    /// The counts of a user or process.
     fn counted_by(&self, who: Who) -> Option<Snapshot> {
         match who {
             Who::User(uid) => {
@@ -123,7 +123,7 @@ impl Period {
         did.map(|(who, kind, name, work)| self.row(kind, &name, work, Some(part(who)))).collect()
     }
 
-    /// Functions, processes and reasons of somebody.
+    /// Functions, processes and reasons of a user or process.
     fn of(&self, who: Who, counted: &Snapshot) -> Vec<Vec<Cell>> {
         let function = |function: Function| {
             let work = Work::of(counted.function(function));

@@ -217,7 +217,7 @@ impl Table {
 
 /// Between two columns.
 const GAP: usize = 2;
-/// A sentence of so many characters in a line is still easily read.
+/// The fewest characters of a line in which a sentence is still easily read.
 const READABLE: usize = 28;
 
 /// A row of a table, in as many lines as its longest text takes, and where each cell stands in them: from which character on, and how many;

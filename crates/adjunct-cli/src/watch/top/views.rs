@@ -336,7 +336,7 @@ impl Period {
     }
 }
 
-/// What is said of an empty table: to who sees no others' counters, that it is so.
+/// The text of an empty table; a user who does not see others' counters is told that.
 fn nothing(what: &str) -> String {
     let whose = if adjunct::counters::reads_all() { "" } else { " of yours (root sees all users')" };
     format!("{what}{whose}")

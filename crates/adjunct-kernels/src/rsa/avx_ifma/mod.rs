@@ -273,8 +273,8 @@ macro_rules! kernel {
                 }
             }
 
-            /// The factors of the modulus that make `count` columns from `t` on multiples of 2^52, up to four; what they make of these
-            /// columns is added, and each column's excess goes to the next.
+            /// Finds the factors of the modulus that make `count` columns from `t` on multiples of 2^52, up to four; adds the products to these
+            /// columns, and each column's excess to the next.
             ///
             /// # Safety
             /// `t` has nine columns that nobody else uses.

@@ -38,7 +38,7 @@ macro_rules! add {
     };
 }
 
-/// Takes column $at + $more in: one that is there, or one that begins.
+/// Takes column $at + $more in: an existing one, or a new one.
 macro_rules! take {
     (old $at:literal $more:literal $h:literal $l:literal) => {
         concat!(
@@ -304,13 +304,13 @@ rows! {
     more_of_three_2_1 begin_of_three!(old), turns!(turn_of_three!(old)), end_of_three!(1 more);
     /// Three rows by which three more columns begin.
     more_of_three_1_0 begin_of_three!(old), turns!(turn_of_three!(old)), end_of_three!(0 more);
-    /// Four rows onto columns that are there.
+    /// Adds four rows to existing columns.
     onto_of_four_2_1 begin_of_four!(old), turns!(turn_of_four!(old "ymm13")), end_of_four!(2 on old "ymm13");
-    /// Four rows onto columns that are there.
+    /// Adds four rows to existing columns.
     onto_of_four_1_0 begin_of_four!(old), turns!(turn_of_four!(old "ymm13")), end_of_four!(1 on old "ymm13");
-    /// Three rows onto columns that are there.
+    /// Adds three rows to existing columns.
     onto_of_three_2_1 begin_of_three!(old), turns!(turn_of_three!(old)), end_of_three!(1 old);
-    /// Three rows onto columns that are there.
+    /// Adds three rows to existing columns.
     onto_of_three_1_0 begin_of_three!(old), turns!(turn_of_three!(old)), end_of_three!(0 old);
     /// The first four digits of a square, `b`, with each other and with those that follow; `a` are their doubles.
     square_first_2_1 begin_of_four!(new), corner_of_four!(new), turns!(turn_of_four!(new "ymm13")), turn_of_four!(new "ymm13"),

@@ -23,7 +23,7 @@ pub fn centred(value: u64, bits: u32) -> f64 {
     double((value ^ half).cast_signed() - half.cast_signed())
 }
 
-/// The digits of `bits` bits, the highest as it is, of a number that they have room for.
+/// Splits a number into digits of `bits` bits, of which the highest has the remainder.
 // Not inlined, where these loops would be unrolled for each size.
 #[inline(never)]
 pub fn digits_of(limbs: &[u64], digits: &mut [f64], bits: u32) {
@@ -63,7 +63,7 @@ pub fn limbs_of(digits: &[Vector], lane: usize, bits: u32, limbs: &mut [u64]) ->
     (sum >> 63) as i64
 }
 
-/// Adds `m` to `a` where `negative` is -1, not 0; what that carries out of the highest limb is lost.
+/// Adds `m` to `a` where `negative` is -1, not 0; a carry out of the highest limb is lost.
 #[inline(never)]
 pub fn add_where(a: &mut [u64], m: &[u64], negative: i64) {
     let (mask, mut over) = (std::hint::black_box(negative.cast_unsigned()), 0);

@@ -117,7 +117,7 @@ struct Modulus<const D: usize> {
     m: Number<D>,
 }
 
-/// B, the bits of a digit, of numbers with so many digits.
+/// B, the bits of a digit, for numbers of `digits` digits.
 const fn digit_bits(digits: usize) -> u32 {
     match digits {
         22 | 33 => 47,

@@ -17,7 +17,7 @@ type Beside = unsafe extern "sysv64" fn(
 );
 type ChainOf = unsafe extern "sysv64" fn(usize, usize, usize, *mut Column, *mut Vector, *const Vector);
 
-/// The functions for numbers whose digits leave so many over from fours and from threes.
+/// The functions for a number of digits, by its remainders modulo four and three.
 pub struct Streams {
     pub first: Rows,
     pub more_of_four: Rows,
@@ -117,12 +117,12 @@ impl<const D: usize> Chain<D> {
         unsafe { Chain { t: self.t.add(k), ..self } }
     }
 
-    /// The turns of what follows a block of four or three columns. By constants, so that nothing is divided.
+    /// Number of turns behind a block of four or three columns. By constants, so that nothing is divided.
     const fn turns(count: usize) -> usize {
         if count == 4 { (D - 4) / 4 } else { (D - 3) / 3 }
     }
 
-    /// Finds the factors of a block of four or three columns; what they make of the block itself is added.
+    /// Finds the factors of a block of four or three columns, and adds their products to the block itself.
     ///
     /// # Safety
     /// `t` leads to the columns that a block touches, `q` to room for four factors, and `m` to the modulus; nobody else uses columns and factors. The
@@ -134,7 +134,7 @@ impl<const D: usize> Chain<D> {
         unsafe { of(0, 0, 0, self.t, self.q, self.m.cast()) };
     }
 
-    /// Adds what the factors of a block of so many columns make of those that follow.
+    /// Adds the products of the factors of a block of `count` columns to the columns behind it.
     ///
     /// # Safety
     /// `t` leads to the columns that a block and its factors touch, `q` to the factors, and `m` to the modulus; nobody else uses the columns. The CPU

@@ -101,7 +101,7 @@ fn edge_values() {
     }
 }
 
-/// Whatever a program has set, results are right, no exception comes, and what it has set is there afterwards, flags included.
+/// Results are right in any floating-point mode that a program has set: no exception comes, and the mode stays, flags included.
 #[test]
 fn any_mode_of_floating_point_is_survived_and_left() {
     if has_fma() {

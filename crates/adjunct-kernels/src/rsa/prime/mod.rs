@@ -29,7 +29,7 @@ use std::mem::MaybeUninit;
 
 /// Candidates tested at once: two a lane.
 pub const CANDIDATES: usize = 2 * LANES;
-/// Exponents are w - 1 without so many bits, a limb, at first.
+/// Bits, a limb of them, by which exponents are shorter than w - 1 at first.
 pub(super) const LAST: u32 = LIMB;
 
 /// Working memory of [`test()`]: too much for a small stack, so the caller keeps it. Wiped when the call ends.

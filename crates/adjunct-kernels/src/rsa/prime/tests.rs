@@ -69,7 +69,7 @@ pub(in crate::rsa) fn base<const P: usize>() -> [u64; P] {
     limbs.map(|limb| limb & MASK)
 }
 
-/// Holds a test of so many candidates at once against AWS-LC's judgement.
+/// Compares a test of `width` candidates at once with AWS-LC's judgement.
 pub(in crate::rsa) fn agrees<const P: usize>(width: usize, mut test: impl FnMut(&[[u64; P]], &[[u64; P]]) -> u32) {
     let all = candidates::<P>(width);
     for count in [1, width / 2 + 1, width] {

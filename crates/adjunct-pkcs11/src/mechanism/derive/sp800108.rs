@@ -48,7 +48,7 @@ pub enum Prf {
     Des3Cmac,
 }
 
-/// A part of what it takes in.
+/// A part of the input of the pseudo-random function.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Part<'a> {
     /// The counter in counter mode, of a form; else the result before.

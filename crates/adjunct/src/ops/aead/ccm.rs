@@ -62,7 +62,7 @@ impl Ccm {
         self.counted(encrypt, io, |ccm, io| ccm.message(encrypt, io))
     }
 
-    /// Additional data and message of what has been started, at once, and the tag, of which the first bytes count.
+    /// Works on additional data and message of a started message at once, and gives the tag, of which the first bytes count.
     ///
     /// # Errors
     /// As for [`Ccm::message`].

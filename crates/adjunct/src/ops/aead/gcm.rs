@@ -100,7 +100,7 @@ impl Session {
         (self.state != Iv::Unset).then(|| &self.iv[..self.iv_length()])
     }
 
-    /// The length in bytes of the IV that is there, or that is expected.
+    /// Length in bytes of the IV that is set, or that is expected.
     #[inline]
     pub const fn iv_length(&self) -> usize {
         self.iv_length as usize
@@ -138,7 +138,7 @@ impl Session {
         true
     }
 
-    /// Makes a random IV where there is none yet (SP 800-38D 8.2.2): at least 96 bits of it, and for encryption only.
+    /// Makes a random IV if there is none yet (SP 800-38D 8.2.2): at least 96 bits of it, and for encryption only.
     #[cold]
     pub fn random_iv(&mut self, encrypt: bool) -> bool {
         if self.state != Iv::Unset || !encrypt || self.iv_length() < DEFAULT_IV {

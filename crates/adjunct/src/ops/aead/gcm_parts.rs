@@ -75,7 +75,7 @@ impl Key {
     }
 }
 
-/// Whether an IV of so many bytes is hashed, which is an operation of GHASH.
+/// Whether an IV of `iv` bytes is hashed, which is an operation of GHASH.
 pub const fn hashes(iv: usize) -> bool {
     iv != 12
 }
@@ -105,7 +105,7 @@ pub fn part(key: &[u8], state: &mut State, encrypt: bool, aad: &[u8], text: InOu
     Ok(())
 }
 
-/// Ends a message of so many bytes of additional data and of text, whose initial counter block is `first`: `hash` becomes its tag.
+/// Ends a message of `aad` bytes of additional data and `text` bytes of text, whose initial counter block is `first`: `hash` becomes its tag.
 ///
 /// # Errors
 /// As for [`start`].

@@ -92,7 +92,7 @@ impl Key {
         self.clear().scalar().is_some()
     }
 
-    /// The private scalar, big-endian, in [`Group::field_len`] bytes; `None` where there is none, or it is not given.
+    /// The private scalar, big-endian, in [`Group::field_len`] bytes; `None` if there is none, or it is not given out.
     pub fn private(&self) -> Option<&[u8]> {
         self.clear().scalar()
     }

@@ -35,8 +35,8 @@ pub fn other_half(private: &Private<KEY>) -> [u8; KEY] {
     cpu::ed25519_public(private.clear()).0
 }
 
-/// Whether hardware serves a signature of a message of so many bytes on this machine: instructions, or batches of plain threads'
-/// operations. For interfaces that may refuse what only software has.
+/// Whether hardware serves a signature of a message of `message` bytes on this machine: instructions, or batches of plain threads' operations. For
+/// interfaces that may refuse what only software has.
 pub fn signs_in_hardware(message: usize) -> bool {
     tally(message).in_hardware()
 }

@@ -55,7 +55,7 @@ pub fn generate(form: Form, bits: usize, e: u64) -> Result<Generated, Error> {
     Ok(key)
 }
 
-/// A random odd number above 1, of 64 bits and less, and shorter than a modulus of so many. A part of key generation, which counts.
+/// A random odd number above 1, of 64 bits at most, and shorter than a modulus of `bits` bits. A part of key generation, which counts.
 pub fn random_exponent(bits: usize) -> u64 {
     loop {
         let mut exponent = [0; 8];

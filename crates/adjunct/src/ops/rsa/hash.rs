@@ -46,7 +46,7 @@ impl Hash {
         }
     }
 
-    /// The length of what a PKCS #1 v1.5 signature carries of it, in bytes: a DigestInfo; of TLS 1.0's the digests as they are.
+    /// Length in bytes of the encoded digest in a PKCS #1 v1.5 signature: a DigestInfo; for TLS 1.0 the two digests.
     pub fn coded_size(self) -> usize {
         let around = match self {
             Hash::One(method) => oid(method).map_or(0, |oid| oid.len() + 10),

@@ -46,9 +46,8 @@ impl Hmac {
     }
 }
 
-/// EME-PKCS1-v1_5 decoding with implicit rejection: a wrong padding gives a message too, one derived from the key and the
-/// ciphertext, so that nobody can tell by the result. The derivation is OpenSSL's (since 3.2; draft-irtf-cfrg-rsa-guidance,
-/// section 7): both give the same messages.
+/// EME-PKCS1-v1_5 decoding with implicit rejection: a wrong padding gives a message too, one derived from the key and the ciphertext, so that the
+/// result does not show it. The derivation is OpenSSL's (since 3.2; draft-irtf-cfrg-rsa-guidance, section 7): both give the same messages.
 ///
 /// `ciphertext` and `block`, what it decrypted to, are of the modulus's length. Moves the message to the front of `block`
 /// and gives its length.

@@ -25,7 +25,7 @@ pub enum Signature {
 }
 
 impl Signature {
-    /// The length of what is signed, where it is a digest.
+    /// Length of the data that is signed, if it is a digest.
     fn hashed(self) -> Option<usize> {
         match self {
             Signature::Pkcs1(hash) => hash.map(Hash::size),
@@ -34,7 +34,7 @@ impl Signature {
         }
     }
 
-    /// Checks the length of what is signed.
+    /// Checks the length of the data that is signed.
     fn takes(self, data: &[u8]) -> Result<(), Error> {
         match self.hashed() {
             Some(size) if size != data.len() => Err(length("digest", data.len(), "the digest's own length")),

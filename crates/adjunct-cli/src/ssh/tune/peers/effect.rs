@@ -129,7 +129,7 @@ impl Ground<'_> {
         self.peers.iter().filter(|peer| peer.meets(self.program))
     }
 
-    /// What to add for a peer: of what it and the list in force have in common, the best that the policy lets stay.
+    /// The algorithm to add for a peer: among those that it and the list in force have in common, the best that the policy lets stay.
     fn spare(&self, policy: &Policy, kind: Kind, peer: &Peer, in_force: &Lists, lists: &Lists) -> Option<String> {
         let usable = |name: &&String| {
             peer.offers.get(kind).contains(name) && !lists.get(kind).contains(name) && policy.may_stay(kind, name)
@@ -139,7 +139,7 @@ impl Ground<'_> {
     }
 }
 
-/// How late a name comes at the end of a list: by what it is, then as it stands in force.
+/// The place of a name at the end of a list: by its kind, then by its place in force.
 fn place(policy: &Policy, kind: Kind, name: &str, in_force: &Lists) -> (usize, usize) {
     (policy.spare_rank(kind, name), in_force.get(kind).iter().position(|n| n == name).unwrap_or(usize::MAX))
 }

@@ -133,8 +133,8 @@ pub fn known() -> Result<Vec<Peer>, Failure> {
 /// The most names that are shown; `--json` has all.
 const SHOWN: usize = 4;
 
-/// What to know of lists, a line each: who is refused, for whom something stays, and who cannot connect today either. `own` says where
-/// the lists in force were set, if they are not OpenSSH's.
+/// Notes about lists, a line each: the peers that are refused, those for whom something stays, and those that cannot connect today either. `own` says
+/// where the lists in force were set, if they are not OpenSSH's.
 pub fn notes(program: Program, policy: &Policy, effect: &Effect, own: &[String]) -> Vec<String> {
     let mut notes = Vec::new();
     let end = if program == Program::Sshd { "cannot log in to this sshd" } else { "cannot be reached by this ssh" };

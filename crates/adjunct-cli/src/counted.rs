@@ -4,7 +4,6 @@
 use crate::ssh::lab::Environment;
 use adjunct::catalogue::Function;
 use adjunct::counters::{Apart, Snapshot};
-use adjunct_bench::meter;
 use adjunct_tool::Failure;
 use serde::{Deserialize, Serialize};
 use std::sync::atomic::AtomicU32;
@@ -36,17 +35,8 @@ impl Counted {
         Counted { apart, word }
     }
 
-    /// Makes counters for this process and all that it starts. Call it before the counters are opened and before there is another thread.
-    pub fn here() -> Counted {
-        let counted = Counted::apart("bench");
-        for (name, value) in counted.variables() {
-            meter::set_before_threads(name, value);
-        }
-        counted
-    }
-
-    /// Variables that lead programs to the counters. Counting is on in a container, too: it is part of what is measured.
-    fn variables(&self) -> [(&'static str, &str); 2] {
+    /// The variables that lead to them. Counting is on in a container, too: it is part of what is measured.
+    pub fn variables(&self) -> [(&'static str, &str); 2] {
         [("ADJUNCT_STATS_KEY", &self.word), ("ADJUNCT_STATS", "on")]
     }
 

@@ -5,17 +5,16 @@
 #![forbid(unsafe_code)]
 
 pub mod bench;
-mod busy;
 pub mod cards;
-mod counted;
-mod cpacfstats;
+pub mod counted;
+pub mod cpacfstats;
 pub mod doctor;
 pub mod generate;
 mod help;
 mod hex;
 pub mod info;
 pub mod java;
-mod module;
+pub mod module;
 pub mod name;
 pub mod openssl;
 mod p11sak;
@@ -26,7 +25,6 @@ pub mod setup;
 pub mod ssh;
 pub mod stats;
 mod token;
-mod verdict;
 pub mod watch;
 
 pub use adjunct_tool::Failure;
@@ -94,6 +92,15 @@ enum Command {
 }
 
 impl Cli {
+    /// The measurement that it asks for, if it is one.
+    fn measurement(self) -> Option<bench::Measurement> {
+        match self.command {
+            Command::Bench(args) => Some(bench::Measurement::Bench(args.command)),
+            Command::Ssh(args) => args.measurement().map(bench::Measurement::Ssh),
+            _ => None,
+        }
+    }
+
     fn run(self) -> Result<ExitCode, Failure> {
         match self.command {
             Command::Setup(args) => setup::run(&args),
@@ -108,7 +115,7 @@ impl Cli {
             Command::Top(args) => watch::top::run(&args),
             Command::Check(args) => watch::check::run(&args),
             Command::Exporter(args) => watch::exporter::run(&args),
-            Command::Bench(args) => bench::run(&args),
+            Command::Bench(_) => bench::start(),
             Command::Generate(args) => generate::run(&args),
         }
     }
@@ -119,11 +126,15 @@ pub fn main(args: Vec<OsString>) -> ExitCode {
     let name = Name::of(&args);
     // Monitors have their own status for a command line that is wrong.
     let for_monitors = name == Name::Adjunct && args.get(1).is_some_and(|word| word == "check");
-    run(name, args).unwrap_or_else(|failure| {
-        match &failure {
-            Failure::Usage(error) if for_monitors && error.use_stderr() => return watch::check::misused(error),
-            _ => {}
-        }
+    match run(name, args) {
+        Err(Failure::Usage(error)) if for_monitors && error.use_stderr() => watch::check::misused(&error),
+        done => ended(name, done),
+    }
+}
+
+/// How a process of the command `name` ends: what went wrong is reported.
+pub fn ended(name: Name, done: Result<ExitCode, Failure>) -> ExitCode {
+    done.unwrap_or_else(|failure| {
         let failure = interrupted(failure);
         failure.report(name.text());
         name.status(&failure)

@@ -11,8 +11,8 @@ use std::path::{Component, Path, PathBuf};
 
 /// A module of adjunct's, or another in its place.
 #[derive(Debug)]
-pub(crate) struct Make {
-    /// File names of the module: installed, and as cargo builds it.
+pub struct Make {
+    /// Its names: installed, and as cargo builds it.
     names: [&'static str; 2],
     /// The message where there is no module.
     missing: &'static str,
@@ -54,6 +54,24 @@ impl Make {
         file: None,
         interface: None,
     };
+    /// The command, which what it starts asks for what it does.
+    pub const COMMAND: Make = Make {
+        names: ["adjunct", "adjunct"],
+        missing: "adjunct is neither beside this program nor in /usr/bin",
+        users: "this program",
+        remedy: "install the package, or copy adjunct to a folder of root's",
+        file: None,
+        interface: None,
+    };
+    /// What measures, a program: it is started as modules are loaded.
+    pub const BENCH: Make = Make {
+        names: ["adjunct-bench", "adjunct-bench"],
+        missing: "adjunct-bench is neither beside this program nor in /usr/libexec/adjunct",
+        users: "this program",
+        remedy: "install the package, or copy adjunct-bench to a folder of root's",
+        file: None,
+        interface: None,
+    };
     /// The module of PKCS #11, named in a configuration of Java's.
     pub const PKCS11_OF_JAVA: Make = Make {
         missing: "adjunct-pkcs11.so is neither beside this program nor where modules of PKCS #11 are installed; give --module",
@@ -71,8 +89,8 @@ pub(crate) fn is_own_pkcs11(path: &Path) -> bool {
 
 /// The module as it was chosen on the command line.
 #[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Choice<'a> {
-    /// Path of the module that was given, if one was.
+pub struct Choice<'a> {
+    /// The one given.
     pub path: Option<&'a Path>,
     /// For root: take the module though others could change it.
     pub trusted: bool,
@@ -80,7 +98,7 @@ pub(crate) struct Choice<'a> {
 
 /// The purpose of the module.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Purpose {
+pub enum Purpose {
     /// A configuration that stays, for programs that start later.
     Configuration,
     /// A run of this command and of the programs that it starts.
@@ -91,7 +109,7 @@ pub(crate) enum Purpose {
 #[derive(Debug, Clone, clap::Args)]
 // Without a group of its own, whose name would be that of the command's own arguments.
 #[group(skip)]
-pub(crate) struct Args {
+pub struct Args {
     /// The provider module; by default the one beside this program or in OpenSSL's modules folder
     #[arg(id = "module", long = "module", value_name = "PATH")]
     path: Option<PathBuf>,
@@ -115,7 +133,7 @@ impl Args {
 ///
 /// # Errors
 /// [`Failure`]: none found, or one that must not be loaded.
-pub(crate) fn find(
+pub fn find(
     choice: Choice<'_>,
     purpose: Purpose,
     installed: impl FnOnce() -> Option<PathBuf>,
@@ -128,7 +146,7 @@ pub(crate) fn find(
 ///
 /// # Errors
 /// As [`find`].
-pub(crate) fn find_of<F: IntoIterator<Item = PathBuf>>(
+pub fn find_of<F: IntoIterator<Item = PathBuf>>(
     make: &Make,
     choice: Choice<'_>,
     purpose: Purpose,
@@ -201,8 +219,8 @@ pub(crate) fn unfit(file: &Path, interface: Interface) -> Option<String> {
     }
 }
 
-/// Folders where PKCS #11 modules are installed: Debian's of the architecture, and other systems'.
-pub(crate) fn pkcs11_folders() -> impl Iterator<Item = PathBuf> {
+/// Where modules are installed: Debian's folder of the architecture, and those of other systems.
+pub fn pkcs11_folders() -> impl Iterator<Item = PathBuf> {
     let triplet = format!("/usr/lib/{}-linux-gnu/pkcs11", std::env::consts::ARCH);
     [triplet.as_str(), "/usr/lib64/pkcs11", "/usr/lib/pkcs11"].map(PathBuf::from).into_iter()
 }
@@ -212,7 +230,7 @@ pub(crate) fn pkcs11_folders() -> impl Iterator<Item = PathBuf> {
 ///
 /// # Errors
 /// [`Failure`] that says who else could change it.
-pub(crate) fn check_library(library: &Path, trusted: bool) -> Result<(), Failure> {
+pub fn check_library(library: &Path, trusted: bool) -> Result<(), Failure> {
     if trusted || !nix::unistd::geteuid().is_root() || library.components().count() == 1 && !library.is_absolute() {
         return Ok(());
     }
@@ -231,7 +249,7 @@ pub(crate) fn check_library(library: &Path, trusted: bool) -> Result<(), Failure
 ///
 /// # Errors
 /// Where the system does not say.
-pub(crate) fn program() -> std::io::Result<PathBuf> {
+pub fn program() -> std::io::Result<PathBuf> {
     let running = std::env::current_exe()?;
     let by_loader = running.file_name().is_some_and(|name| name.to_string_lossy().starts_with("ld-"));
     let called = || std::env::args_os().next().and_then(|p| std::path::absolute(p).ok());

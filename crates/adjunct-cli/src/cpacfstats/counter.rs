@@ -7,7 +7,8 @@ use std::ffi::OsStr;
 
 /// A counter, in the order of the listing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Counter {
+#[allow(missing_docs)]
+pub enum Counter {
     Des,
     Aes,
     Sha,

@@ -12,7 +12,7 @@ use adjunct::counters;
 use adjunct_tool::getopt::{Options, Part, parse};
 use adjunct_tool::{Failure, output};
 use clap::{Arg, ArgAction, Command};
-pub(crate) use counter::Counter;
+pub use counter::Counter;
 use serde_json::json;
 use state::{Raw, State};
 use std::ffi::OsString;

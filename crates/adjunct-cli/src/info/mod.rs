@@ -3,7 +3,7 @@
 
 mod facts;
 mod ica;
-pub(crate) mod measured;
+pub mod measured;
 mod pays;
 mod table;
 

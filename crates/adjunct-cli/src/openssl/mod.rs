@@ -3,7 +3,7 @@
 
 pub mod check;
 pub mod file;
-pub(crate) mod programs;
+pub mod programs;
 pub(crate) mod providers;
 pub mod target;
 

@@ -283,7 +283,7 @@ fn check_names(programs: &Programs, suite: &Suite) -> Result<(), Failure> {
 }
 
 /// The module to load in sessions of this command's own.
-pub(super) fn module(choice: Choice<'_>) -> Result<PathBuf, Failure> {
+pub fn module(choice: Choice<'_>) -> Result<PathBuf, Failure> {
     module::find(choice, Purpose::Run, crate::openssl::programs::modules_dir)
 }
 

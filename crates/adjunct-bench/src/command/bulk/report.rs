@@ -1,0 +1,236 @@
+//! The bulk report: rows as a table and as JSON.
+
+use crate::command::report::Header;
+use adjunct_tool::output::Style;
+use serde::Serialize;
+use std::fmt::Write;
+
+/// A ratio below this is marked.
+pub const FLOOR: f64 = 0.95;
+/// What EVP shall leave of the kernel's speed, from [`LARGE`] bytes on.
+pub const THROUGH: f64 = 0.85;
+/// Size of a message in bytes from which it counts as large.
+pub const LARGE: usize = 16384;
+
+/// The rates of one row's sides in GB/s; `None` where a side does not have the function.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Rates {
+    /// OpenSSL's default provider, through EVP.
+    pub stock: Option<f64>,
+    /// adjunct through the same EVP.
+    pub adjunct: Option<f64>,
+    /// The newest OpenSSL's default provider through its EVP.
+    pub newest: Option<f64>,
+    /// adjunct through the newest OpenSSL's EVP.
+    pub adjunct_newest: Option<f64>,
+    /// AWS-LC, called directly.
+    pub library: Option<f64>,
+    /// adjunct's code, called directly.
+    pub kernel: Option<f64>,
+    /// What the AES unit could do at most, measured in the same turns.
+    pub limit: Option<f64>,
+}
+
+/// One row.
+#[derive(Debug, Clone, Serialize)]
+pub struct Row {
+    function: String,
+    size: usize,
+    unit: &'static str,
+    stock: Option<f64>,
+    adjunct: Option<f64>,
+    ratio: Option<f64>,
+    newest: Option<f64>,
+    adjunct_newest: Option<f64>,
+    ratio_newest: Option<f64>,
+    library: Option<f64>,
+    kernel: Option<f64>,
+    ratio_library: Option<f64>,
+    limit: Option<f64>,
+    /// The kernel's share of the limit.
+    share: Option<f64>,
+    /// What the system's EVP leaves of the kernel's speed.
+    evp: Option<f64>,
+}
+
+impl Row {
+    /// Makes the row of these rates.
+    pub fn new(function: String, size: usize, rates: Rates) -> Row {
+        let Rates { stock, adjunct, newest, adjunct_newest, library, kernel, limit } = rates;
+        let over = |a: Option<f64>, b: Option<f64>| a.zip(b).map(|(a, b)| a / b);
+        Row {
+            function,
+            size,
+            unit: "GB/s",
+            stock,
+            adjunct,
+            ratio: over(adjunct, stock),
+            newest,
+            adjunct_newest,
+            ratio_newest: over(adjunct_newest, newest),
+            library,
+            kernel,
+            ratio_library: over(kernel, library),
+            limit,
+            share: over(kernel, limit),
+            evp: over(adjunct, kernel),
+        }
+    }
+
+    /// Whether adjunct is slower than what it is compared with, in any of the ratios.
+    pub fn slow(&self) -> bool {
+        [self.ratio, self.ratio_newest, self.ratio_library].into_iter().flatten().any(|ratio| ratio < FLOOR)
+    }
+
+    /// Losing too much of the kernel's speed in EVP.
+    pub fn lossy(&self) -> bool {
+        self.size >= LARGE && self.evp.is_some_and(|evp| evp < THROUGH)
+    }
+}
+
+#[derive(Debug, Serialize)]
+struct Trouble {
+    function: String,
+    size: usize,
+    error: String,
+}
+
+/// Two sides and their ratio, as columns.
+fn three([other, ours, ratio]: [&str; 3]) -> String {
+    format!("{other:>9}{ours:>8}{ratio:>6}")
+}
+
+/// The rate of the AES unit.
+#[derive(Debug, Serialize)]
+pub struct AesUnit {
+    /// The instruction.
+    pub instruction: &'static str,
+    /// Its rate, in 10^9 a second.
+    pub giga_per_second: f64,
+}
+
+/// The whole result of the benchmark; what serializes is the content of `--json`.
+#[derive(Debug, Serialize)]
+pub struct Report {
+    header: Header,
+    aes_unit: Option<AesUnit>,
+    rows: Vec<Row>,
+    failed: Vec<Trouble>,
+    #[serde(skip)]
+    style: Style,
+}
+
+impl Report {
+    /// An empty report.
+    pub fn new(header: Header, aes_unit: Option<AesUnit>) -> Report {
+        Report { header, aes_unit, rows: Vec::new(), failed: Vec::new(), style: Style::of_stdout() }
+    }
+
+    /// What stands above the table.
+    pub fn heading(&self) -> String {
+        let mut out = self.header.text();
+        let _ = match &self.aes_unit {
+            Some(unit) => {
+                writeln!(out, "AES unit: {:.2} G instructions a second ({})", unit.giga_per_second, unit.instruction)
+            }
+            None => writeln!(out, "no AES instructions: software, and no limit to compare with"),
+        };
+        let columns = format!(
+            "{:<26}{:>6}{}{}{}{:>7}{:>6}",
+            "GB/s",
+            "size",
+            three(["stock", "adjunct", "ratio"]),
+            three(["newest", "adjunct", "ratio"]),
+            three(["AWS-LC", "kernel", "ratio"]),
+            "share",
+            "EVP"
+        );
+        let _ = writeln!(out, "\n{}", self.style.strong(&columns));
+        out
+    }
+
+    /// Adds a row; its line of the table.
+    pub fn add(&mut self, row: Row) -> String {
+        let number = |v: Option<f64>, digits: usize| v.map_or("-".to_owned(), |v| format!("{v:.digits$}"));
+        let percent = |v: Option<f64>| v.map_or("-".to_owned(), |v| format!("{:.0} %", v * 100.0));
+        let pair = |other, ours, ratio| {
+            let (other, ours, ratio) = (number(other, 3), number(ours, 3), number(ratio, 2));
+            three([&other, &ours, &ratio])
+        };
+        let mut line = format!(
+            "{:<26}{:>6}{}{}{}{:>7}{:>6}",
+            row.function,
+            row.size,
+            pair(row.stock, row.adjunct, row.ratio),
+            pair(row.newest, row.adjunct_newest, row.ratio_newest),
+            pair(row.library, row.kernel, row.ratio_library),
+            percent(row.share),
+            percent(row.evp)
+        );
+        if row.slow() {
+            line += &self.style.bad(&format!("  < {FLOOR}"));
+        }
+        if row.lossy() {
+            line += &self.style.bad(&format!("  EVP < {:.0} %", THROUGH * 100.0));
+        }
+        self.rows.push(row);
+        line + "\n"
+    }
+
+    /// Notes that a row failed; its line of the table.
+    pub fn fail(&mut self, function: String, size: usize, error: &str) -> String {
+        let line = format!("{function:<26} {size:>7} {}\n", self.style.bad(error));
+        self.failed.push(Trouble { function, size, error: error.to_owned() });
+        line
+    }
+
+    /// Whether a row failed.
+    pub fn failed(&self) -> bool {
+        !self.failed.is_empty()
+    }
+
+    /// What stands below the table.
+    pub fn summary(&self) -> String {
+        let count = |which: fn(&Row) -> bool| self.rows.iter().filter(|r| which(r)).count();
+        let mut out = format!(
+            "\n{} rows, {} with a ratio below {FLOOR}, {} of {LARGE} bytes or more where EVP leaves less than {:.0} % of the \
+             kernel, {} failed\n",
+            self.rows.len(),
+            count(Row::slow),
+            count(Row::lossy),
+            THROUGH * 100.0,
+            self.failed.len()
+        );
+        if self.header.newest.is_none() {
+            out += "The newest OpenSSL was not measured: --newest ROOT, or benches/bulk, which unpacks one.\n";
+        }
+        out
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_row_compares_like_with_like() {
+        let rates = Rates {
+            stock: Some(2.0),
+            adjunct: Some(3.0),
+            newest: Some(4.0),
+            adjunct_newest: Some(3.0),
+            library: None,
+            kernel: Some(8.0),
+            limit: Some(10.0),
+        };
+        let row = Row::new("AES".to_owned(), LARGE, rates);
+        assert!(row.slow() && row.lossy());
+        let expected = serde_json::json!({
+            "function": "AES", "size": LARGE, "unit": "GB/s", "stock": 2.0, "adjunct": 3.0, "ratio": 1.5, "newest": 4.0,
+            "adjunct_newest": 3.0, "ratio_newest": 0.75, "library": null, "kernel": 8.0, "ratio_library": null,
+            "limit": 10.0, "share": 0.8, "evp": 0.375});
+        assert_eq!(serde_json::to_value(&row).unwrap(), expected);
+        let row = Row::new("AES".to_owned(), 16, Rates { newest: None, ..rates });
+        assert!(!row.slow() && !row.lossy());
+    }
+}

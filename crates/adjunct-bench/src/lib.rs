@@ -2,7 +2,8 @@
 //! measures it, `adjunct-bench`, which the command starts.
 //!
 //! * [`libcrypto`]: the libcrypto that is called, loaded at run time; [`symmetric`] and [`publickey`]: the operations that are measured with it.
-//! * [`measure`]: interleaved timing; [`meter`]: the run's environment; [`units`]: the rates of the CPU's units.
+//! * [`harness`]: what every measurement is run on; [`measure`]: timing of work; [`meter`]: the run's environment; [`units`]: the rates of the CPU's
+//!   units.
 //! * [`bulk`]: encryption of whole buffers, by the library and the kernels; [`accelerator`]: public-key operations of several threads; [`crew`]:
 //!   those of several processes; [`handover`]: the least cost of handing an operation over to another thread.
 //! * [`tls`]: clients that do TLS transactions with real servers.
@@ -13,11 +14,11 @@
 
 pub mod accelerator;
 pub mod bulk;
-mod busy;
 mod clock;
 pub mod command;
 pub mod crew;
 pub mod handover;
+pub mod harness;
 pub mod libcrypto;
 pub mod measure;
 pub mod meter;
@@ -26,7 +27,6 @@ pub mod publickey;
 pub mod symmetric;
 pub mod tls;
 pub mod units;
-mod verdict;
 
 use std::path::PathBuf;
 

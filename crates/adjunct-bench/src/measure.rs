@@ -1,5 +1,7 @@
 //! Timing: slices of all sides in turn, medians, ratios.
 
+use crate::harness::figures::median;
+use crate::harness::turns::in_turns;
 use crate::{Error, clock};
 use std::time::Duration;
 
@@ -93,16 +95,10 @@ pub fn interleave(sides: &mut [(&str, &mut Work)], plan: Plan) -> Result<Vec<f64
     for (name, work) in sides.iter_mut() {
         counts.push(calibrate(work, name, plan.slice)?);
     }
-    let mut rates = vec![Vec::new(); sides.len()];
-    for repeat in 0..plan.repeats {
-        // Another first each time, and back again: what changes slowly (the clock frequency, a neighbour) hits all alike.
-        for step in 0..sides.len() {
-            let forward = (step + repeat / 2) % sides.len();
-            let which = if repeat % 2 == 0 { forward } else { sides.len() - 1 - forward };
-            let (name, work) = &mut sides[which];
-            rates[which].push(counts[which] as f64 / timed(work, name, counts[which])?.as_secs_f64());
-        }
-    }
+    let rates = in_turns(sides.len(), plan.repeats, |which| {
+        let (name, work) = &mut sides[which];
+        Ok(counts[which] as f64 / timed(work, name, counts[which])?.as_secs_f64())
+    })?;
     Ok(rates.into_iter().map(median).collect())
 }
 
@@ -157,17 +153,6 @@ fn timed(work: &mut Work, name: &str, count: u64) -> Result<Duration, Error> {
     work.timed(count).ok_or_else(failed)
 }
 
-/// The middle of some values; 0 of none.
-pub fn median(mut values: Vec<f64>) -> f64 {
-    values.sort_by(f64::total_cmp);
-    let middle = values.len() / 2;
-    match values.len() {
-        0 => 0.0,
-        n if n % 2 == 1 => values[middle],
-        _ => (values[middle - 1] + values[middle]) / 2.0,
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -179,12 +164,6 @@ mod tests {
             }
             true
         })
-    }
-
-    #[test]
-    fn the_median_is_the_middle() {
-        assert_eq!(median(vec![3.0, 1.0, 100.0]), 3.0);
-        assert_eq!(median(vec![4.0, 1.0, 2.0, 100.0]), 3.0);
     }
 
     #[test]

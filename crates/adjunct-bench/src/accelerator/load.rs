@@ -1,6 +1,8 @@
 //! Load: a number of threads call one function at once, of one side and then of the next.
 
-use crate::measure::{Work, median};
+use crate::harness::figures::{Rates, median, percentile};
+use crate::harness::turns::in_turns;
+use crate::measure::Work;
 use crate::{Error, clock};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Barrier, Mutex, PoisonError};
@@ -29,10 +31,8 @@ pub struct Plan {
 /// What one side did.
 #[derive(Debug, Clone, Default)]
 pub struct Measured {
-    /// Operations per second of wall time, of all threads together: the median of the slices.
-    pub rate: f64,
-    /// The slowest and the fastest slice's, over the median.
-    pub spread: (f64, f64),
+    /// Operations per second of wall time, of all threads together.
+    pub rate: Rates,
     /// Operations per second of CPU time: the median of the slices.
     pub cpu_rate: f64,
     /// The time of an operation that half of them took at most, in microseconds.
@@ -151,8 +151,7 @@ fn measure(
     // All have made their work.
     control.barrier.wait();
     failure(control)?;
-    let mut slices: Vec<Vec<Slice>> = sides.iter().map(|_| Vec::new()).collect();
-    let mut all: Vec<Measured> = sides.iter().map(|_| Measured::default()).collect();
+    let mut all: Vec<Measured> = vec![Measured::default(); sides.len()];
     let mut length = plan.slice;
     for (which, _) in sides.iter().enumerate() {
         // A first slice that does not count: it warms up, and shows how long the threads need.
@@ -160,23 +159,19 @@ fn measure(
         let needed = slice.wall / slice.operations.max(1) as f64 * threads as f64 * ROUNDS as f64;
         length = length.max(Duration::from_secs_f64(needed.min(LONGEST.as_secs_f64())));
     }
-    for repeat in 0..plan.repeats {
-        for step in 0..sides.len() {
-            if interrupted.load(Ordering::Relaxed) {
-                return Err(Error::Operation("interrupted".to_owned()));
-            }
-            // As in `interleave`: another first each time, and back again.
-            let forward = (step + repeat / 2) % sides.len();
-            let which = if repeat % 2 == 0 { forward } else { sides.len() - 1 - forward };
-            let before = meter();
-            slices[which].push(slice(control, which, length)?);
-            let extra = &mut all[which].extra;
-            extra.resize(before.len(), 0);
-            for ((sum, before), after) in extra.iter_mut().zip(before).zip(meter()) {
-                *sum += after.saturating_sub(before);
-            }
+    let slices = in_turns(sides.len(), plan.repeats, |which| {
+        if interrupted.load(Ordering::Relaxed) {
+            return Err(Error::Operation("interrupted".to_owned()));
         }
-    }
+        let before = meter();
+        let slice = slice(control, which, length)?;
+        let extra = &mut all[which].extra;
+        extra.resize(before.len(), 0);
+        for ((sum, before), after) in extra.iter_mut().zip(before).zip(meter()) {
+            *sum += after.saturating_sub(before);
+        }
+        Ok(slice)
+    })?;
     for (measured, slices) in all.iter_mut().zip(slices) {
         summarize(measured, slices);
     }
@@ -202,21 +197,12 @@ fn slice(control: &Control, which: usize, length: Duration) -> Result<Slice, Err
 }
 
 fn summarize(measured: &mut Measured, slices: Vec<Slice>) {
-    let rates: Vec<f64> = slices.iter().map(|s| s.operations as f64 / s.wall).collect();
-    let (low, high) = rates.iter().fold((f64::MAX, 0.0), |(low, high), &r| (r.min(low), r.max(high)));
-    measured.rate = median(rates);
-    measured.spread = (low / measured.rate, high / measured.rate);
-    measured.cpu_rate = median(slices.iter().map(|s| s.operations as f64 / s.cpu).collect());
+    measured.rate = Rates::of(slices.iter().map(|s| s.operations as f64 / s.wall));
+    measured.cpu_rate = median(slices.iter().map(|s| s.operations as f64 / s.cpu));
     let mut times: Vec<u32> = slices.into_iter().flat_map(|s| s.latencies).collect();
     times.sort_unstable();
-    measured.p50 = percentile(&times, 50);
-    measured.p99 = percentile(&times, 99);
-}
-
-/// The time in microseconds that `percent` of the operations took at most.
-fn percentile(times: &[u32], percent: usize) -> f64 {
-    let at = (times.len() * percent).div_ceil(100).max(1) - 1;
-    times.get(at).map_or(0.0, |&nanoseconds| f64::from(nanoseconds) / 1e3)
+    // Nanoseconds.
+    [measured.p50, measured.p99] = [50, 99].map(|percent| f64::from(percentile(&times, percent)) / 1e3);
 }
 
 #[cfg(test)]
@@ -237,14 +223,6 @@ mod tests {
     const PLAN: Plan = Plan { slice: Duration::from_millis(5), repeats: 2 };
 
     #[test]
-    fn the_percentiles_of_nothing_one_and_many() {
-        assert_eq!(percentile(&[], 50), 0.0);
-        assert_eq!(percentile(&[3000], 99), 3.0);
-        let times: Vec<u32> = (1..=100).map(|i| i * 1000).collect();
-        assert_eq!((percentile(&times, 50), percentile(&times, 99)), (50.0, 99.0));
-    }
-
-    #[test]
     fn every_side_is_loaded_by_all_threads() {
         let calls = AtomicUsize::new(0);
         let meter = || vec![calls.fetch_add(1, Ordering::Relaxed) as u64];
@@ -252,8 +230,8 @@ mod tests {
         let measured = load(&sides, 3, PLAN, &AtomicBool::new(false), &meter).unwrap();
         assert_eq!(measured.len(), 2);
         for one in measured {
-            assert!(one.rate > 0.0 && one.p50 >= 1000.0 && one.p99 >= one.p50, "{one:?}");
-            assert!(one.spread.0 <= 1.0 && one.spread.1 >= 1.0, "{one:?}");
+            assert!(one.rate.median > 0.0 && one.p50 >= 1000.0 && one.p99 >= one.p50, "{one:?}");
+            assert!(one.rate.slowest <= 1.0 && one.rate.fastest >= 1.0, "{one:?}");
             // Once before and once after each of two slices.
             assert_eq!(one.extra, [2]);
         }

@@ -1,6 +1,6 @@
 //! The subcommands of `adjunct-bench`: how each measures what it is asked for, and what it reports.
 //!
-//! The options are the command's ([`adjunct_cli::bench`]). The subcommands share what a report says of machine and libraries (`report`).
+//! The options are the command's ([`adjunct_cli::bench`]). They run on the [`crate::harness`].
 #![forbid(unsafe_code)]
 
 pub mod accelerator;
@@ -10,7 +10,6 @@ mod daemon;
 pub mod java;
 pub mod openssl;
 pub mod pkcs11;
-mod report;
 pub mod ssh;
 pub mod tls;
 
@@ -21,7 +20,6 @@ use adjunct_cli::bench::{Command, Measurement};
 use adjunct_cli::module::{self, Choice, Purpose};
 use adjunct_tool::Failure;
 use adjunct_tool::interrupt::catch_interrupts;
-pub(crate) use report::civil;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;

@@ -5,15 +5,16 @@
 mod lanes;
 pub(super) mod report;
 
-use super::report::Header;
 use super::{no_rows, wanted};
 use crate::accelerator::kernels;
 use crate::accelerator::library::{self, Key};
 use crate::accelerator::load::{self, Measured};
 use crate::accelerator::subject::Function;
 use crate::handover::handing_over;
+use crate::harness::figures::median;
+use crate::harness::header::Header;
 use crate::libcrypto::Side;
-use crate::measure::{self, Work, median};
+use crate::measure::{self, Work};
 use crate::meter;
 use crate::units::Unit;
 use crate::{Error, publickey};

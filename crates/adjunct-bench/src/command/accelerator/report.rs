@@ -2,7 +2,7 @@
 
 use crate::accelerator::load::Measured;
 use crate::accelerator::subject::Function;
-use crate::command::report::Header;
+use crate::harness::header::Header;
 use adjunct_tool::output::Style;
 use serde::Serialize;
 use std::fmt::Write;
@@ -197,10 +197,10 @@ impl Report {
                 function: title.clone(),
                 threads,
                 side,
-                rate: m.rate,
+                rate: m.rate.median,
                 cpu_rate: m.cpu_rate,
-                slowest: m.spread.0,
-                fastest: m.spread.1,
+                slowest: m.rate.slowest,
+                fastest: m.rate.fastest,
                 p50_us: m.p50,
                 p99_us: m.p99,
             });
@@ -209,19 +209,19 @@ impl Report {
         let row = Row {
             function: title,
             threads,
-            stock: stock.rate,
-            library: library.rate,
-            adjunct: adjunct.rate,
-            ratio: adjunct.rate / stock.rate,
+            stock: stock.rate.median,
+            library: library.rate.median,
+            adjunct: adjunct.rate.median,
+            ratio: adjunct.rate.median / stock.rate.median,
             p50_us: adjunct.p50,
             p99_us: adjunct.p99,
             lanes,
-            alone: alone.rate,
-            alone_ratio: adjunct.rate / alone.rate,
+            alone: alone.rate.median,
+            alone_ratio: adjunct.rate.median / alone.rate.median,
             alone_cpu_ratio: adjunct.cpu_rate / alone.cpu_rate,
-            library_ratio: adjunct.rate / library.rate,
-            cpus: adjunct.rate / adjunct.cpu_rate,
-            capacity: kernel.map(|rate| adjunct.rate / (rate * self.cpus as f64)),
+            library_ratio: adjunct.rate.median / library.rate.median,
+            cpus: adjunct.rate.median / adjunct.cpu_rate,
+            capacity: kernel.map(|rate| adjunct.rate.median / (rate * self.cpus as f64)),
         };
         let line = format!(
             "{:<18}{:>4}{:>9}{:>9}{:>9}{:>9}{:>7.2}{:>6.2}{:>7.2}{:>6.2}{:>6.2}{:>6}{:>9}{:>9}{:>11}{:>9}{:>6}{:>7}\n",
@@ -242,7 +242,7 @@ impl Report {
             number(stock.p50),
             number(stock.p99),
             lanes.map_or("-".to_owned(), |lanes| format!("{lanes:.1}")),
-            format!("{:.0} %", (adjunct.spread.1 - adjunct.spread.0) * 50.0),
+            format!("{:.0} %", adjunct.rate.half() * 100.0),
         );
         self.rows.push(row);
         line
@@ -342,14 +342,20 @@ pub fn number(value: f64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::harness::figures::Rates;
 
     #[test]
     fn a_row_has_the_values_in_the_order_that_scripts_know() {
         let library = crate::libcrypto::Functions::load(None).unwrap();
         let plan = crate::measure::Plan { slice: std::time::Duration::from_millis(1), repeats: 1 };
         let mut report = Report::new(Header::new(library, plan), Units::default(), true);
-        let side =
-            |rate: f64| Measured { rate, cpu_rate: rate, spread: (0.9, 1.1), p50: 1.5, p99: 2.5, extra: Vec::new() };
+        let side = |rate: f64| Measured {
+            rate: Rates { median: rate, slowest: 0.9, fastest: 1.1 },
+            cpu_rate: rate,
+            p50: 1.5,
+            p99: 2.5,
+            extra: Vec::new(),
+        };
         let sides = [side(10.0), side(20.0), side(15.0), side(30.0)];
         for threads in [1, 8] {
             report.add(Function::Rsa(2048), threads, &sides, Some(7.5));

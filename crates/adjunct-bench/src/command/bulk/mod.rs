@@ -3,11 +3,11 @@
 mod report;
 mod worker;
 
-use super::report::Header;
 use super::{no_rows, wanted};
 use crate::Error;
 use crate::bulk::subject::{Mode, Subject};
 use crate::bulk::{kernel, library};
+use crate::harness::header::Header;
 use crate::libcrypto::Side;
 use crate::measure::{self, Plan, Work};
 use crate::units::Unit;

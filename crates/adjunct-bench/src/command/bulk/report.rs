@@ -1,6 +1,6 @@
 //! The bulk report: rows as a table and as JSON.
 
-use crate::command::report::Header;
+use crate::harness::header::Header;
 use adjunct_tool::output::Style;
 use serde::Serialize;
 use std::fmt::Write;

@@ -5,8 +5,9 @@ use super::worker::{Start, Worker};
 use crate::Error;
 use crate::accelerator::subject::Function;
 use crate::command::daemon::Daemon;
-use crate::command::report::Header;
 use crate::crew::{Slice, ends_with_us, percentile};
+use crate::harness::header::Header;
+use crate::harness::turns::in_turns;
 use adjunct_card::card::known_request;
 use adjunct_card_protocol::wire::{self, Kind, Status};
 use adjunct_cli::module;
@@ -100,7 +101,7 @@ impl Report {
         Report { header, hostile, lanes: adjunct::card::work::available(), rows: Vec::new() }
     }
 
-    fn add(&mut self, function: Function, processes: u16, slices: &[Vec<Slice>; ALL.len()]) -> String {
+    fn add(&mut self, function: Function, processes: u16, slices: &[Vec<Slice>]) -> String {
         let p99 = |slices: &[Slice]| percentile(slices, 99);
         let busy = p99(&slices[Beside::Busy as usize]).max(f64::MIN_POSITIVE);
         let mut text = String::new();
@@ -161,18 +162,14 @@ pub fn run(
         let failed = |error: Error| Failure::new(format!("{}: {error}", function.title()));
         let mut workers = workers.map_err(failed)?;
         for processes in PROCESSES {
-            let mut slices = [const { Vec::new() }; ALL.len()];
             for worker in &mut workers {
                 worker.fork(processes).map_err(failed)?;
             }
-            for repeat in 0..bench.plan.repeats {
-                for step in 0..ALL.len() {
-                    bench.interrupted()?;
-                    let at = if repeat % 2 == 0 { step } else { ALL.len() - 1 - step };
-                    let _flood = Flood::start(daemon(ALL[at]).folder(), ALL[at].connections(hostile))?;
-                    slices[at].push(workers[at].slice(LEAD_IN, bench.plan.slice, &[]).map_err(failed)?);
-                }
-            }
+            let slices = in_turns(ALL.len(), bench.plan.repeats, |at| {
+                bench.interrupted()?;
+                let _flood = Flood::start(daemon(ALL[at]).folder(), ALL[at].connections(hostile))?;
+                workers[at].slice(LEAD_IN, bench.plan.slice, &[]).map_err(failed)
+            })?;
             show(&report.add(function, processes, &slices))?;
         }
     }

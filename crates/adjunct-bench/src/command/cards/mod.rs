@@ -6,12 +6,13 @@ mod worker;
 
 use super::accelerator::units;
 use super::daemon::{self, Daemon};
-use super::report::Header;
 use super::{no_rows, wanted};
 use crate::accelerator::kernels;
 use crate::accelerator::library::Key;
 use crate::accelerator::subject::{Curve, Function};
 use crate::crew::Slice;
+use crate::harness::header::Header;
+use crate::harness::turns::in_turns;
 use crate::libcrypto::Side;
 use crate::measure::{self, interleave};
 use crate::{Error, publickey};
@@ -123,22 +124,19 @@ impl Bench {
             let needed = slice.wall.as_secs_f64() / slice.operations.max(1) as f64 * f64::from(processes) * ROUNDS;
             length = length.max(Duration::from_secs_f64(needed.min(LONGEST)));
         }
-        let (mut slices, mut done) = ([const { Vec::new() }; N], [0; 2]);
-        for repeat in 0..self.plan.repeats {
-            for step in 0..N {
-                if self.interrupted.load(Ordering::Relaxed) {
-                    return Err(Error::Operation("interrupted".to_owned()));
-                }
-                // Another first each time, and back again.
-                let forward = (step + repeat / 2) % N;
-                let which = if repeat % 2 == 0 { forward } else { N - 1 - forward };
-                let before = daemon.figures();
-                slices[which].push(workers[which].slice(lead_in, length, &others)?);
-                let after = daemon.figures();
-                done[0] += after.operations.saturating_sub(before.operations);
-                done[1] += after.batches.saturating_sub(before.batches);
+        let mut done = [0; 2];
+        let slices = in_turns(N, self.plan.repeats, |which| {
+            if self.interrupted.load(Ordering::Relaxed) {
+                return Err(Error::Operation("interrupted".to_owned()));
             }
-        }
+            let before = daemon.figures();
+            let slice = workers[which].slice(lead_in, length, &others)?;
+            let after = daemon.figures();
+            done[0] += after.operations.saturating_sub(before.operations);
+            done[1] += after.batches.saturating_sub(before.batches);
+            Ok(slice)
+        })?;
+        let slices = slices.try_into().map_err(|_| Error::Operation("a side is missing".to_owned()))?;
         Ok((slices, done))
     }
 

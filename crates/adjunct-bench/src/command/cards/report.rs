@@ -2,9 +2,9 @@
 
 use crate::accelerator::subject::Function;
 use crate::command::accelerator::report::{Units, number};
-use crate::command::report::Header;
 use crate::crew::{Slice, percentile};
-use crate::measure::median;
+use crate::harness::figures::Rates;
+use crate::harness::header::Header;
 use adjunct_tool::output::Style;
 use serde::Serialize;
 use std::fmt::Write;
@@ -51,14 +51,13 @@ impl OfSide {
     /// Makes a side's figures of its slices.
     pub fn new(slices: &[Slice]) -> OfSide {
         let per = |slice: &Slice| slice.operations as f64 / slice.wall.as_secs_f64();
-        let rate = median(slices.iter().map(per).collect()).max(f64::MIN_POSITIVE);
-        let (low, high) = slices.iter().map(per).fold((f64::MAX, 0.0f64), |(low, high), r| (low.min(r), high.max(r)));
+        let Rates { median: rate, slowest, fastest } = Rates::of(slices.iter().map(per));
         let cpu: f64 = slices.iter().map(|slice| (slice.cpu + slice.others).as_secs_f64()).sum();
         let operations: u64 = slices.iter().map(|slice| slice.operations).sum();
         OfSide {
             rate,
-            slowest: low / rate,
-            fastest: high / rate,
+            slowest,
+            fastest,
             p50_us: percentile(slices, 50),
             p99_us: percentile(slices, 99),
             cpu_us: cpu * 1e6 / operations.max(1) as f64,

@@ -9,6 +9,7 @@ mod server;
 #[cfg(test)]
 mod tests;
 
+use crate::harness::turns::turns;
 use adjunct_cli::bench::java::{Args, Kind, Way};
 use adjunct_cli::java::jdk::Jdk;
 use adjunct_cli::java::{choose, config};
@@ -197,32 +198,29 @@ impl Bench<'_> {
                 .set(0.0, &format!("warming up: {} ({} of {count}), connections {way}", kind.name(), place + 1));
             load.row(&url(*kind, server), (args.warm_up, 0.1), || Ok(()), || Ok(()))?;
         }
-        for round in 0..args.rounds as usize {
-            for turn in 0..count {
-                // Another row begins each round.
-                let place = (turn + round) % count;
-                let (kind, server) = &mut servers[place];
-                let done = (round * count + turn) as f64 / (args.rounds as usize * count) as f64;
-                self.progress.set(done, &format!("{}, connections {way}", kind.name()));
-                let (mut before, mut after) = (None, None);
-                let seen = {
-                    let look = |server: &Server| Ok::<_, Failure>((server.cpu(), server.counted.sum()?));
-                    load.row(
-                        &url(*kind, server),
-                        (args.warm_up.min(2.0), each),
-                        || look(server).map(|seen| before = Some(seen)),
-                        || look(server).map(|seen| after = Some(seen)),
-                    )?
-                };
-                if !server.runs() {
-                    server.ready(kind.name())?;
-                }
-                let (Some(before), Some(after)) = (before, after) else { continue };
-                let row = &mut report.rows[first + place];
-                row.add(&seen, after.0 - before.0, &after.1.since(&before.1));
-                row.rss_mib.push(server.rss());
-                row.heap_mib.extend(server.heap(self.jdk));
+        let rounds = args.rounds as usize;
+        for (done, (_, place)) in turns(count, rounds).enumerate() {
+            let (kind, server) = &mut servers[place];
+            let done = done as f64 / (rounds * count) as f64;
+            self.progress.set(done, &format!("{}, connections {way}", kind.name()));
+            let (mut before, mut after) = (None, None);
+            let seen = {
+                let look = |server: &Server| Ok::<_, Failure>((server.cpu(), server.counted.sum()?));
+                load.row(
+                    &url(*kind, server),
+                    (args.warm_up.min(2.0), each),
+                    || look(server).map(|seen| before = Some(seen)),
+                    || look(server).map(|seen| after = Some(seen)),
+                )?
+            };
+            if !server.runs() {
+                server.ready(kind.name())?;
             }
+            let (Some(before), Some(after)) = (before, after) else { continue };
+            let row = &mut report.rows[first + place];
+            row.add(&seen, after.0 - before.0, &after.1.since(&before.1));
+            row.rss_mib.push(server.rss());
+            row.heap_mib.extend(server.heap(self.jdk));
         }
         Ok(())
     }

@@ -1,7 +1,7 @@
 //! What the benchmark reports: rows as a table and as JSON.
 
 use super::class::Imitated;
-use crate::command::report::Header;
+use crate::harness::header::Header;
 use crate::libcrypto::Functions;
 use crate::measure::{Plan, Rates};
 use adjunct_cli::counted::Served;

@@ -4,8 +4,9 @@ mod report;
 mod worker;
 
 use super::{no_rows, wanted};
+use crate::harness::figures::median;
+use crate::harness::turns::turns;
 use crate::libcrypto::Functions;
-use crate::measure::median;
 use crate::pkcs11::Done;
 use crate::pkcs11::row::Row;
 use crate::pkcs11::token;
@@ -100,18 +101,12 @@ impl Bench {
                 side.worker(&self.arguments).and_then(|worker| worker.prepare(at).and_then(|()| worker.run(at, short)));
             results.push(ready.map(|_| Vec::new()));
         }
-        let count = self.sides.len();
-        for repeat in 0..self.repeats {
-            for step in 0..count {
-                // Another first each time, and back again.
-                let forward = (step + repeat / 2) % count;
-                let which = if repeat % 2 == 0 { forward } else { count - 1 - forward };
-                let (side, result) = (&mut self.sides[which], &mut results[which]);
-                if let Ok(slices) = result {
-                    match side.worker(&self.arguments).and_then(|worker| worker.run(at, self.slice)) {
-                        Ok(done) => slices.push(done),
-                        Err(trouble) => *result = Err(trouble),
-                    }
+        for (_, which) in turns(self.sides.len(), self.repeats) {
+            let (side, result) = (&mut self.sides[which], &mut results[which]);
+            if let Ok(slices) = result {
+                match side.worker(&self.arguments).and_then(|worker| worker.run(at, self.slice)) {
+                    Ok(done) => slices.push(done),
+                    Err(trouble) => *result = Err(trouble),
                 }
             }
         }
@@ -127,7 +122,7 @@ impl Bench {
 
 fn figure(slices: &[Done]) -> Figure {
     let per = |time: fn(&Done) -> Duration| {
-        median(slices.iter().map(|done| done.operations as f64 / time(done).as_secs_f64().max(1e-9)).collect())
+        median(slices.iter().map(|done| done.operations as f64 / time(done).as_secs_f64().max(1e-9)))
     };
     Figure { per_second: per(|done| done.wall), cpu_us: 1e6 / per(|done| done.cpu).max(1e-9) }
 }

@@ -1,7 +1,7 @@
 //! The table and the JSON of `adjunct bench pkcs11`.
 
-use super::super::report::now;
 use super::worker::Trouble;
+use crate::harness::header::now;
 use adjunct::cpu;
 use serde::Serialize;
 use std::fmt::Write;

@@ -1,6 +1,6 @@
 //! How far a run is, and how long the rest takes by what was measured so far.
 
-use crate::busy::Watch;
+use crate::harness::busy::Watch;
 use adjunct_tool::progress::Progress;
 use std::time::{Duration, Instant};
 

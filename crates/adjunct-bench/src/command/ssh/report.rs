@@ -1,8 +1,8 @@
 //! What a run found: figures with their spread, in the sections of the papers. Every output is made from this, so that all
 //! of them show the same numbers.
 
-pub(crate) use crate::verdict::Verdict;
-use crate::verdict::{Sample, quartiles};
+pub(crate) use crate::harness::figures::Verdict;
+use crate::harness::figures::{Sample, quartiles};
 pub use adjunct_cli::counted::Served;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;

@@ -9,7 +9,6 @@ use adjunct_cli::ssh::measure::side::{Modules, SOFTWARE_IA32CAP};
 use adjunct_cli::ssh::measure::{Side, openssl_conf};
 use adjunct_tool::Failure;
 use std::path::Path;
-use std::time::{SystemTime, UNIX_EPOCH};
 
 /// The sides, in the order of [`Column::ALL`]; software is missing where nothing is known that takes instructions away.
 pub type Sides = [Option<Side>; 3];
@@ -71,7 +70,7 @@ pub fn header(programs: &Programs) -> Result<Header, Failure> {
         openssl,
         adjunct: env!("CARGO_PKG_VERSION").to_owned(),
         engine: engine.to_owned(),
-        date: now(),
+        date: jiff::Timestamp::now().strftime("%Y-%m-%d %H:%M UTC").to_string(),
         command: command_line(),
         data: String::new(),
         method: String::new(),
@@ -101,11 +100,4 @@ fn command_line() -> String {
         if !word.is_empty() && word.chars().all(plain) { word } else { format!("'{}'", word.replace('\'', "'\\''")) }
     });
     std::iter::once("adjunct".to_owned()).chain(words).collect::<Vec<_>>().join(" ")
-}
-
-/// The time now, `2026-01-31 12:00 UTC`.
-fn now() -> String {
-    let seconds = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |d| d.as_secs());
-    let (year, month, day) = crate::command::civil(seconds / 86400);
-    format!("{year:04}-{month:02}-{day:02} {:02}:{:02} UTC", seconds / 3600 % 24, seconds / 60 % 60)
 }

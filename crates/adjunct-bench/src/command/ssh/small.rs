@@ -1,12 +1,13 @@
 //! Chapter 8: copies of a file of two bytes, where the login is all there is, by type of key.
 
-use super::bulk::{counted, order};
+use super::bulk::counted;
 use super::clock::{Clock, Rounds, Task};
 use super::file::Source;
 use super::plan::{KEYS, Key};
 use super::report::{Figure, Group, Measure, Row, Section, Served};
 use super::scp::{Copier, Job, Taken};
 use super::setup::Sides;
+use crate::harness::turns::order;
 use adjunct_tool::Failure;
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -152,7 +153,7 @@ impl State {
         effort: &Effort,
         round: usize,
     ) -> Result<(), Failure> {
-        for at in order(round) {
+        for at in order(sides.len(), round) {
             let Some(side) = &sides[at] else { continue };
             for (many, copies, at_once) in [(false, effort.copies, 1), (true, effort.many(), effort.at_once)] {
                 let (taken, moved) = counted(copier, side, &job(&self.key, file, copies, at_once))?;

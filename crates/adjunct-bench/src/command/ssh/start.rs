@@ -1,11 +1,11 @@
 //! What a copy takes besides its bytes: the programs' start and the login, measured by copies of one byte in the same rounds.
 
-use super::bulk::order;
 use super::file::Source;
 use super::report::Figure;
 use super::scp::{Copier, Job, Taken};
 use super::setup::Sides;
-use adjunct_cli::ssh::measure::spread::median;
+use crate::harness::figures::median;
+use crate::harness::turns::order;
 use adjunct_tool::Failure;
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -43,7 +43,7 @@ impl Starts {
             at_once: 1,
             limit: Duration::from_secs(120),
         };
-        for at in order(round) {
+        for at in order(sides.len(), round) {
             let Some(side) = &sides[at] else { continue };
             self.taken[at].push(copier.run(side, &job)?);
         }

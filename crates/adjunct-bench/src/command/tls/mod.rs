@@ -10,7 +10,9 @@ mod server;
 mod stage;
 
 use super::daemon::{self, Daemon};
-use super::{no_rows, report::now, wanted};
+use super::{no_rows, wanted};
+use crate::harness::header::now;
+use crate::harness::turns::turns;
 use crate::tls::{Group, LENGTH, Transaction};
 use adjunct_cli::bench::tls::Args;
 use adjunct_cli::module::{self, Purpose};
@@ -260,16 +262,11 @@ impl Bench<'_> {
         }
         let rounds = self.args.rounds as usize;
         let length = Duration::from_secs_f64(self.args.seconds() / (rounds * count) as f64);
-        for round in 0..rounds {
-            for turn in 0..count {
-                // Another first each time, and back again.
-                let forward = (turn + round / 2) % count;
-                let which = if round % 2 == 0 { forward } else { count - 1 - forward };
-                step((round * count + turn) as f64 / (rounds * count) as f64);
-                let one = &mut running[which];
-                let daemon = daemons.iter().find(|(of, _)| *of == one.side).map(|(_, daemon)| daemon);
-                self.slice(one, daemon, load, Times { lead_in: LEAD_IN.min(length * 2), length })?;
-            }
+        for (done, (_, which)) in turns(count, rounds).enumerate() {
+            step(done as f64 / (rounds * count) as f64);
+            let one = &mut running[which];
+            let daemon = daemons.iter().find(|(of, _)| *of == one.side).map(|(_, daemon)| daemon);
+            self.slice(one, daemon, load, Times { lead_in: LEAD_IN.min(length * 2), length })?;
         }
         let clients = self.args.clients.into();
         let row = |one: &Running| {

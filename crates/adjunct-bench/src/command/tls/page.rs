@@ -3,7 +3,7 @@
 
 use super::plan::{Key, Side};
 use super::report::{Report, Row, Server};
-use crate::verdict::Verdict;
+use crate::harness::figures::Verdict;
 use adjunct_tool::page::page;
 use maud::{Markup, PreEscaped, html};
 use std::fmt::Write as _;

@@ -2,9 +2,9 @@
 
 use super::plan::{Case, Side};
 use crate::crew::{Slice, percentile};
-use crate::measure::median;
+use crate::harness::figures::median;
+use crate::harness::figures::{Sample, Verdict};
 use crate::tls::Loaded;
-use crate::verdict::{Sample, Verdict};
 use adjunct_tool::escape::shown;
 use adjunct_tool::output::Style;
 use serde::Serialize;
@@ -118,10 +118,10 @@ impl Row {
             client_auth: case.authenticated,
             side,
             clients,
-            tps: median(rates.clone()),
+            tps: median(rates.iter().copied()),
             ratio: None,
             cpu_ratio: None,
-            cpu_us: if transactions > 0.0 { median(costs.clone()) } else { 0.0 },
+            cpu_us: if transactions > 0.0 { median(costs.iter().copied()) } else { 0.0 },
             cpu_utilisation: servers / wall / on.servers as f64,
             load_utilisation: load / wall / on.load as f64,
             card_utilisation: (cards > 0)

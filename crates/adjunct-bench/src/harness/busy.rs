@@ -17,7 +17,7 @@ const LOOKS: usize = 8;
 
 /// Looks at the machine from its beginning on.
 #[derive(Debug)]
-pub(crate) struct Watch {
+pub struct Watch {
     start: Instant,
     machine: Option<Machine>,
     ours: f64,

@@ -1,8 +1,43 @@
-//! Whether two values that were measured several times differ, or only by chance: what reports colour their ratios by.
+//! What slices tell: medians, quartiles, percentiles, and whether two values that were measured several times differ or only by chance, by
+//! which reports colour their ratios.
+
+pub use adjunct_cli::ssh::measure::spread::median;
+
+/// Rates of slices: their median, and the slowest and the fastest over it.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct Rates {
+    /// The median.
+    pub median: f64,
+    /// The slowest over the median.
+    pub slowest: f64,
+    /// The fastest over the median.
+    pub fastest: f64,
+}
+
+impl Rates {
+    /// Of these; a median of 0 is the least number above it, so that it divides.
+    pub fn of(rates: impl IntoIterator<Item = f64>) -> Rates {
+        let rates: Vec<f64> = rates.into_iter().collect();
+        let (low, high) = rates.iter().fold((f64::MAX, 0.0_f64), |(low, high), &r| (low.min(r), high.max(r)));
+        let median = median(rates).max(f64::MIN_POSITIVE);
+        Rates { median, slowest: low / median, fastest: high / median }
+    }
+
+    /// Half the way from the slowest to the fastest, as a part of the median.
+    pub fn half(self) -> f64 {
+        (self.fastest - self.slowest) / 2.0
+    }
+}
+
+/// The value that `percent` of the sorted values are at most; 0 of none.
+pub fn percentile(sorted: &[u32], percent: usize) -> u32 {
+    let at = (sorted.len() * percent).div_ceil(100).max(1) - 1;
+    sorted.get(at).copied().unwrap_or(0)
+}
 
 /// A value measured several times.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Sample<'a> {
+pub struct Sample<'a> {
     /// The median.
     pub median: f64,
     /// The first quartile.
@@ -22,7 +57,7 @@ impl<'a> Sample<'a> {
 }
 
 /// The first quartile, the median and the third quartile, between the values where they fall there; `None` of no values.
-pub(crate) fn quartiles(values: &[f64]) -> Option<[f64; 3]> {
+pub fn quartiles(values: &[f64]) -> Option<[f64; 3]> {
     let mut sorted = values.to_vec();
     sorted.sort_by(f64::total_cmp);
     let last = sorted.len().checked_sub(1)?;
@@ -35,7 +70,7 @@ pub(crate) fn quartiles(values: &[f64]) -> Option<[f64; 3]> {
 
 /// What two values measured several times say of each other.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Verdict {
+pub enum Verdict {
     /// The first is better.
     Better,
     /// The first is worse.
@@ -69,6 +104,20 @@ fn ranks(a: &[f64], b: &[f64]) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn rates_have_a_median_and_what_is_around_it() {
+        assert_eq!(Rates::of([10.0, 5.0, 20.0]), Rates { median: 10.0, slowest: 0.5, fastest: 2.0 });
+        assert_eq!(Rates::of([10.0, 5.0, 20.0]).half(), 0.75);
+    }
+
+    #[test]
+    fn the_percentiles_of_nothing_one_and_many() {
+        assert_eq!(percentile(&[], 50), 0);
+        assert_eq!(percentile(&[3], 99), 3);
+        let all: Vec<u32> = (1..=100).collect();
+        assert_eq!((percentile(&all, 50), percentile(&all, 99)), (50, 99));
+    }
 
     #[test]
     fn a_difference_is_told_only_where_it_is_sure() {

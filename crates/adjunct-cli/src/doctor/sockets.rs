@@ -1,6 +1,6 @@
 //! Who listens at a port: `/proc/net/tcp` and `tcp6`, and the processes that hold those sockets.
 
-use crate::openssl::users::process::Processes;
+use adjunct_survey::process::Processes;
 use adjunct_tool::files;
 use std::collections::BTreeSet;
 use std::fs;

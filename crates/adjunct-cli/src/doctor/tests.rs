@@ -1,11 +1,9 @@
 //! Each cause, on processes of a made-up /proc and on programs that are compiled here.
 
-use super::program::Programs;
 use super::running::{self, Proof, Ran};
-use super::verdict::State;
-use crate::openssl::standing::Standing;
-use crate::openssl::users::process::{self, Look};
-use crate::openssl::users::{Cause, Given, Reach};
+use adjunct_survey::process::{self, Look};
+use adjunct_survey::served::{self, Programs, Standing, State};
+use adjunct_survey::{Cause, Given, Reach};
 use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
@@ -89,9 +87,9 @@ fn what_is_loaded_is_served_and_upgrades_are_told() {
     let told = lab.is(State::NotServed, Cause::LibraryReplaced);
     assert!(told.ends_with("; systemctl restart nginx"), "{told}");
     let all = process::all(&lab.dir.path().join("proc"), &[]).unwrap();
-    let outdated = super::outdated(&all);
+    let outdated = served::outdated(&all);
     assert_eq!((outdated[0].name.as_str(), outdated[0].replaced.as_slice()), ("nginx.service", &["OpenSSL"][..]));
-    let line = super::outdated_text(&outdated);
+    let line = served::text::outdated(&outdated);
     assert!(
         line.starts_with("nginx.service (process 4242) still runs") && line.ends_with("systemctl restart nginx\n"),
         "{line}"

@@ -3,8 +3,8 @@
 use super::dialect::{Dialect, Family};
 use super::properties::escaped;
 use super::security::PROVIDER;
-use crate::module::is_own_pkcs11;
 use adjunct_pkcs11::ACCELERATOR;
+use adjunct_survey::module::is_own_pkcs11;
 use adjunct_tool::Failure;
 use serde::Serialize;
 use std::collections::BTreeMap;

@@ -6,7 +6,7 @@ use super::lint::Judge;
 use super::program::{self, Fields, Served, Shown};
 use super::token::{self, Wanted};
 use super::{cfg, finding, lint};
-use crate::module::{self, Make, Purpose};
+use adjunct_survey::module::{self, Make, Purpose};
 use adjunct_tool::escape::shown;
 use adjunct_tool::failure::{cannot_write, cause};
 use adjunct_tool::output::Style;

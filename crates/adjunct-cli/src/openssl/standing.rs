@@ -2,14 +2,15 @@
 //! judges programs by.
 
 use super::file::ConfigFile;
-use super::includes::FromDisk;
 use super::target::{self, TargetState};
-use super::users::{Given, Own, Reach};
-use super::{engine, explain, groups, programs};
+use super::{engine, explain, groups};
 use crate::info;
 use crate::ssh::lab;
 use adjunct::config::{Group, Groups};
 use adjunct_openssl_conf::{Model, State};
+use adjunct_survey::FromDisk;
+use adjunct_survey::served::Standing;
+use adjunct_survey::{Given, Own, Reach, programs};
 use adjunct_tool::Failure;
 use serde::Serialize;
 use std::path::{Path, PathBuf};
@@ -140,21 +141,6 @@ impl Configuration {
     }
 }
 
-/// What is enabled on this machine, and who reads it.
-#[derive(Debug)]
-pub(crate) struct Standing {
-    /// Whether adjunct is enabled for all programs.
-    pub enabled: bool,
-    /// Whether adjunct is in force for all programs.
-    pub working: bool,
-    /// What keeps adjunct from being in force, one line each.
-    pub problems: Vec<String>,
-    /// Whether adjunct steps back in programs that bring a provider of their own.
-    pub yields: bool,
-    /// Which programs read which configuration.
-    pub reach: Reach,
-}
-
 /// What is enabled in the system's configuration, or in the one that is named.
 ///
 /// # Errors
@@ -163,16 +149,14 @@ pub(crate) fn standing(config: Option<&Path>) -> Result<Standing, Failure> {
     let openssl = programs::openssl_version()?;
     let path =
         config.map_or_else(|| programs::openssl_dir().map(|dir| dir.join("openssl.cnf")), |c| Ok(c.to_owned()))?;
-    Ok(Standing::of(&Configuration::look(&path, openssl, config.is_some())?, config.is_some()))
+    Ok(of(&Configuration::look(&path, openssl, config.is_some())?, config.is_some()))
 }
 
-impl Standing {
-    /// Makes the standing of a configuration, which may be one that was `named`.
-    pub(super) fn of(found: &Configuration, named: bool) -> Standing {
-        let problems = found.problems.clone();
-        let (enabled, working, yields) = (found.enabled, found.working, found.yields);
-        Standing { enabled, working, problems, yields, reach: found.reach(named) }
-    }
+/// By a configuration, which may be one that was `named`.
+pub(super) fn of(found: &Configuration, named: bool) -> Standing {
+    let problems = found.problems.clone();
+    let (enabled, working, yields) = (found.enabled, found.working, found.yields);
+    Standing { enabled, working, problems, yields, reach: found.reach(named) }
 }
 
 /// The programs of a target, and what their configuration gives.

@@ -7,9 +7,9 @@ pub(crate) mod prompt;
 pub(crate) mod show;
 pub(crate) mod uri;
 
-use crate::module::{self, Choice, Make, Purpose};
 use adjunct_pkcs11_client::sys::*;
 use adjunct_pkcs11_client::{LoadError, Module, Rv, Session};
+use adjunct_survey::module::{self, Choice, Make, Purpose};
 use adjunct_tool::getopt::{Options, Part, parse};
 use adjunct_tool::{Failure, failure, output};
 use clap::{Arg, ArgAction, Command};

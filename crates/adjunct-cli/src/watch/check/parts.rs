@@ -2,13 +2,13 @@
 
 use super::report::{Level, Part, Perf};
 use super::{Args, Since};
-use crate::module::{self, Purpose};
-use crate::openssl::programs;
 use crate::stats::rows::{order, queues};
 use crate::watch::ledger::Values;
 use crate::watch::sample::{Cards, Counted};
 use adjunct::catalogue::{Feature, Function, HERE, Reason};
 use adjunct::{cpu, ops};
+use adjunct_survey::module::{self, Purpose};
+use adjunct_survey::programs;
 use std::collections::BTreeMap;
 use std::path::Path;
 

@@ -7,14 +7,14 @@ use std::path::Path;
 /// Modules that serve no keys of their own: adjunct's, and OpenSSL's old algorithms.
 const PASSED_OVER: [&str; 4] = ["adjunct", "libadjunct_openssl", "adjunct-engine", "legacy"];
 
-/// Whether a mapped or installed file is a provider other than adjunct's and OpenSSL's: in a folder of OpenSSL's modules, by any name.
-pub(crate) fn is_of_others(path: &Path) -> bool {
+/// Whether a mapped or installed file is a provider of somebody else's: in a folder of OpenSSL's modules, by any name.
+pub fn is_of_others(path: &Path) -> bool {
     let in_modules = path.parent().and_then(Path::file_name).is_some_and(|folder| folder == "ossl-modules");
     in_modules && name(path).is_some()
 }
 
-/// The name that a program loads a provider by.
-pub(crate) fn name(path: &Path) -> Option<String> {
+/// The name that a program loads it by.
+pub fn name(path: &Path) -> Option<String> {
     let name = path.file_name()?.to_str()?.strip_suffix(".so")?;
     (!name.is_empty() && !PASSED_OVER.contains(&name)).then(|| name.to_owned())
 }
@@ -30,7 +30,7 @@ fn installed(folder: &Path) -> Vec<String> {
 
 /// What to know of them before adjunct is enabled for all; `yields` says whether adjunct steps back before them. Libcryptos with another
 /// folder of modules read another openssl.cnf.
-pub(super) fn note(yields: bool) -> Option<String> {
+pub fn note(yields: bool) -> Option<String> {
     let names = installed(&programs::modules_dir()?);
     (!names.is_empty()).then(|| words(&names, yields))
 }

@@ -1,6 +1,6 @@
 //! The `openssl` program: what it says of its version, its folders and its providers.
 
-use super::users::process;
+use crate::process;
 use adjunct_tool::Failure;
 use adjunct_tool::files;
 use adjunct_tool::process::{Outcome, run};

@@ -1,26 +1,35 @@
-//! For each program on the machine that uses OpenSSL: whether it gets the provider, the engine, or neither.
+//! The machine's programs, and what serves them: of each that uses OpenSSL, whether it gets the provider, the engine, or neither.
 //!
 //! Read from the files, as the dynamic loader reads them (nothing is started), and from /proc for what runs.
 //!
 //! * `find`: the files that may be programs. `elf`: what one file asks for and calls. `functions`: what a call means.
 //! * `loader`: which files a program is made of, with `ld_cache`.
-//! * `constants`: versions in the text of a file. `libcrypto`: the copies of OpenSSL and the configurations they read.
+//! * `constants`: versions in the text of a file. `libcrypto`: the copies of OpenSSL and the configurations they read, with `includes`.
 //! * `inspect`: one file looked at, `program`: what is known of it then. `survey`: all of them.
-//! * `judge`: the verdict. `cause`: its reason in a word. `process`: what runs, with `maps`. `table`: the report for people.
+//! * `judge`: what it gets. `cause`: its reason in a word. `process`: what runs, with `maps`. `table`: the report for people.
+//! * `served`: whether a program is served, in one sentence.
+//! * `module`: adjunct's own modules and programs, looked at before anybody loads them. `programs`: the `openssl` program, asked.
+//!   `providers`: provider modules of others.
+#![forbid(unsafe_code)]
 
 mod cause;
-pub(crate) mod constants;
-pub(crate) mod elf;
-pub(crate) mod find;
+mod constants;
+pub mod elf;
+mod find;
 mod functions;
+mod includes;
 mod inspect;
-pub(crate) mod judge;
+pub mod judge;
 mod ld_cache;
 mod libcrypto;
-pub(crate) mod loader;
-pub(crate) mod maps;
-pub(crate) mod process;
+mod loader;
+pub mod maps;
+pub mod module;
+pub mod process;
 mod program;
+pub mod programs;
+pub mod providers;
+pub mod served;
 mod survey;
 mod table;
 
@@ -28,6 +37,7 @@ mod table;
 mod tests;
 
 pub use cause::Cause;
+pub use includes::FromDisk;
 pub use inspect::{Inspector, Made};
 pub use judge::{Calls, Gets, Rights, Verdict};
 pub use program::{Program, Running};

@@ -12,7 +12,7 @@ const MOST: usize = 10_000;
 
 /// Reads what `.include` names.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct FromDisk;
+pub struct FromDisk;
 
 impl Includes for FromDisk {
     fn read(&self, path: &Path) -> Result<Vec<(PathBuf, Vec<u8>)>, String> {

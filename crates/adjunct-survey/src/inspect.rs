@@ -34,7 +34,7 @@ pub struct Made {
 /// Looks at files, each part of which it reads once.
 pub struct Inspector<'a> {
     reach: &'a Reach,
-    pub(super) loader: Loader,
+    pub(crate) loader: Loader,
     libraries: Libraries,
     configurations: Configurations<'a>,
     module: Option<Machine>,
@@ -74,13 +74,13 @@ impl<'a> Inspector<'a> {
     }
 
     /// OpenSSL's own modules serve it and do not use it.
-    pub(super) fn belongs_to_openssl(&self, path: &Path) -> bool {
+    pub(crate) fn belongs_to_openssl(&self, path: &Path) -> bool {
         let folder = path.parent().and_then(Path::file_name).unwrap_or_default().to_string_lossy();
         folder == "ossl-modules" || folder.starts_with("engines-") || self.reach.modules.iter().any(|m| m == path)
     }
 
     /// What a file gets, where it uses OpenSSL, and what its constants say, where they were searched.
-    pub(super) fn judge(
+    pub(crate) fn judge(
         &mut self,
         file: &Candidate,
         closure: &Closure,

@@ -1,6 +1,6 @@
 //! Our modules, OpenSSL's provider and that of PKCS #11: how they are found, and checked before a configuration names them.
 
-use crate::openssl::users::elf::{self, Interface, NotRead};
+use crate::elf::{self, Interface, NotRead};
 use adjunct_tool::Failure;
 use adjunct_tool::failure::cause;
 use adjunct_tool::files;
@@ -83,7 +83,7 @@ impl Make {
 }
 
 /// Whether a path names our module of PKCS #11.
-pub(crate) fn is_own_pkcs11(path: &Path) -> bool {
+pub fn is_own_pkcs11(path: &Path) -> bool {
     path.file_name().is_some_and(|name| Make::PKCS11.names.iter().any(|own| name == *own))
 }
 
@@ -196,7 +196,7 @@ pub fn find_of<F: IntoIterator<Item = PathBuf>>(
 }
 
 /// Why a file is no module with such an interface, in words that follow its name: what its loader says of it comes late and in other words.
-pub(crate) fn unfit(file: &Path, interface: Interface) -> Option<String> {
+pub fn unfit(file: &Path, interface: Interface) -> Option<String> {
     let what = match interface {
         Interface::Engines => "a libcrypto with engines",
         Interface::Provider => "a provider of OpenSSL 3",
@@ -315,7 +315,7 @@ fn parts(path: &Path) -> Vec<OsString> {
 }
 
 /// Why users other than its owner could not load the module; they would go on in software.
-pub(crate) fn unreadable_for_others(module: &Path) -> Option<String> {
+pub fn unreadable_for_others(module: &Path) -> Option<String> {
     let real = fs::canonicalize(module).ok()?;
     let module = real.as_path();
     let closed = |path: &Path, bits: u32| fs::metadata(path).is_ok_and(|m| m.mode() & bits != bits);

@@ -3,7 +3,7 @@
 use super::constants::{self, Inside};
 use super::elf::{Elf, Interface};
 use super::{Given, Reach};
-use crate::openssl::includes::FromDisk;
+use crate::includes::FromDisk;
 use adjunct_openssl_conf::Model;
 use adjunct_tool::files;
 use std::collections::HashMap;

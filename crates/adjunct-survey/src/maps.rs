@@ -1,6 +1,6 @@
 //! What `/proc/PID/maps` shows of libraries that encrypt.
 
-use crate::openssl::providers;
+use crate::providers;
 use serde::Serialize;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};

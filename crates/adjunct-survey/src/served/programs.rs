@@ -2,11 +2,10 @@
 
 use super::plugins::{self, Part};
 use super::script::{self, Script};
-use super::verdict::{State, Verdict};
-use crate::openssl::standing::Standing;
-use crate::openssl::users::loader::NotSeen;
-use crate::openssl::users::maps::{self, Other};
-use crate::openssl::users::{Cause, Gets, Given, Inspector, Made, Program};
+use super::{Standing, State, Verdict};
+use crate::loader::NotSeen;
+use crate::maps::{self, Other};
+use crate::{Cause, Gets, Given, Inspector, Made, Program};
 use adjunct_tool::escape::shown;
 use serde::Serialize;
 use std::collections::HashMap;

@@ -1,7 +1,7 @@
 //! The verdict whether a program or process is served, in one sentence.
 
-use crate::openssl::standing::Standing;
-use crate::openssl::users::Cause;
+use super::Standing;
+use crate::Cause;
 use serde::Serialize;
 
 /// Whether adjunct serves a program or process; the order is that of a report, worst first.
@@ -67,8 +67,8 @@ impl Verdict {
         Verdict { state: State::NotServed, cause: Some(cause), because: because.into(), advice: remedy(cause) }
     }
 
-    /// Makes the verdict "not served", for something in the configuration that was looked at, which the advice names where it is not the system's.
-    pub(crate) fn not_in(standing: &Standing, cause: Cause, because: impl Into<String>) -> Verdict {
+    /// Not served for what stands in the configuration that was looked at, which the advice names where it is not the system's.
+    pub fn not_in(standing: &Standing, cause: Cause, because: impl Into<String>) -> Verdict {
         let verdict = Verdict::not(cause, because);
         if standing.reach.by_environment {
             let config = adjunct_tool::escape::shown(&standing.reach.config);

@@ -5,7 +5,7 @@ use adjunct_card::folder::Folder;
 use adjunct_card::machine::Machine;
 use adjunct_card::state::{self, Figures};
 use adjunct_card_protocol::crowd::Page;
-use adjunct_cli::module::{self, Choice, Make, Purpose};
+use adjunct_survey::module::{self, Choice, Make, Purpose};
 use adjunct_tool::failure::cause;
 use adjunct_tool::process::halves::Halves;
 use adjunct_tool::{Failure, scratch};

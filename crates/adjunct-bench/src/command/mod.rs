@@ -17,7 +17,7 @@ use crate::libcrypto::Functions;
 use crate::meter;
 use adjunct_cli::Name;
 use adjunct_cli::bench::{Command, Measurement};
-use adjunct_cli::module::{self, Choice, Purpose};
+use adjunct_survey::module::{self, Choice, Purpose};
 use adjunct_tool::Failure;
 use adjunct_tool::interrupt::catch_interrupts;
 use std::ffi::OsString;

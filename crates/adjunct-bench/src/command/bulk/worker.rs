@@ -10,7 +10,7 @@ use crate::bulk::subject::Subject;
 use crate::command;
 use crate::libcrypto::Side;
 use crate::measure::Work;
-use adjunct_cli::module::{self, Choice};
+use adjunct_survey::module::{self, Choice};
 use adjunct_tool::Failure;
 use std::cell::RefCell;
 use std::fmt::Write as _;

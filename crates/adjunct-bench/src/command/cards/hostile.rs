@@ -10,7 +10,7 @@ use crate::harness::header::Header;
 use crate::harness::turns::in_turns;
 use adjunct_card::card::known_request;
 use adjunct_card_protocol::wire::{self, Kind, Status};
-use adjunct_cli::module;
+use adjunct_survey::module;
 use adjunct_tool::{Failure, output};
 use nix::unistd::{Gid, Uid, setresgid, setresuid};
 use rustix::buffer::spare_capacity;

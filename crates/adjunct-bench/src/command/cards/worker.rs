@@ -9,7 +9,7 @@ use crate::accelerator::subject::Function;
 use crate::crew::{Crew, Slice};
 use crate::libcrypto::{Functions, Side};
 use crate::measure::Work;
-use adjunct_cli::module;
+use adjunct_survey::module;
 use adjunct_tool::Failure;
 use adjunct_tool::failure::cause;
 use std::ffi::OsString;

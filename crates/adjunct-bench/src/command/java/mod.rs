@@ -13,7 +13,7 @@ use crate::harness::turns::turns;
 use adjunct_cli::bench::java::{Args, Kind, Way};
 use adjunct_cli::java::jdk::Jdk;
 use adjunct_cli::java::{choose, config};
-use adjunct_cli::module::{self, Make, Purpose};
+use adjunct_survey::module::{self, Make, Purpose};
 use adjunct_tool::failure::{cannot_write, cause};
 use adjunct_tool::interrupt::interrupted;
 use adjunct_tool::output::Style;

@@ -11,7 +11,7 @@ use crate::pkcs11::Done;
 use crate::pkcs11::row::Row;
 use crate::pkcs11::token;
 use adjunct_cli::bench::pkcs11::{Args, Wanted};
-use adjunct_cli::module::{self, Choice, Make, Purpose};
+use adjunct_survey::module::{self, Choice, Make, Purpose};
 use adjunct_tool::interrupt::{catch_interrupts, interrupted};
 use adjunct_tool::progress::{Progress, Rows};
 use adjunct_tool::sink::{Ended, Sink};

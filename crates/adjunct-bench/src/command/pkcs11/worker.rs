@@ -8,7 +8,7 @@ use crate::pkcs11::provider::Provider;
 use crate::pkcs11::row::{Row, What};
 use crate::pkcs11::{Done, Subject, Why};
 use adjunct_cli::bench::pkcs11::Wanted;
-use adjunct_cli::module;
+use adjunct_survey::module;
 use adjunct_tool::Failure;
 use adjunct_tool::failure::cause;
 use std::ffi::OsString;

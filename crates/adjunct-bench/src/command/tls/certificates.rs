@@ -1,7 +1,7 @@
 //! The certificates of a run: an authority, and one of each kind of key for the server and for clients.
 
 use super::plan::Key;
-use adjunct_cli::openssl::programs::openssl;
+use adjunct_survey::programs::openssl;
 use adjunct_tool::Failure;
 use adjunct_tool::failure::{cannot_write, cause};
 use std::path::{Path, PathBuf};

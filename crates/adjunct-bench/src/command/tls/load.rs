@@ -2,7 +2,7 @@
 
 use crate::crew;
 use crate::tls::{self, Loaded, Transaction};
-use adjunct_cli::module;
+use adjunct_survey::module;
 use adjunct_tool::Failure;
 use adjunct_tool::failure::cause;
 use adjunct_tool::process::halves::Halves;

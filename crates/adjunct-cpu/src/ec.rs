@@ -6,7 +6,6 @@
 
 use crate::awslc::ec as library;
 use crate::awslc::random_alone;
-#[cfg(target_arch = "x86_64")]
 use crate::cpacf;
 use crate::curve::{Curve, Form, Group, MAX_FIELD, MAX_POINT};
 use crate::nonce::{self, Nonces};

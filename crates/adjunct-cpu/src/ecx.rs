@@ -4,7 +4,6 @@
 
 use super::digest::{Digest, SHA512};
 use crate::awslc::curve25519 as library;
-#[cfg(target_arch = "x86_64")]
 use crate::cpacf;
 use crate::random;
 use adjunct_base::catalogue::Outcome;

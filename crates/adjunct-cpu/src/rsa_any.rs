@@ -3,7 +3,6 @@
 use super::rsa::{Crt, Key, Part};
 use crate::awslc::bn::{Bn, Ctx, Modulus, trim};
 use adjunct_base::catalogue::Outcome;
-#[cfg(target_arch = "x86_64")]
 use adjunct_base::error::Error;
 use adjunct_base::memory::zeros;
 use adjunct_kernels::opaque_debug;

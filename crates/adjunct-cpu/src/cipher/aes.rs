@@ -1,7 +1,6 @@
 //! AES: the key schedule and the modes that work on it directly, with no context of the library in between.
 
 use crate::awslc::aes as library;
-#[cfg(target_arch = "x86_64")]
 use crate::cpacf::cipher::Given;
 #[cfg(target_arch = "x86_64")]
 use adjunct_base::catalogue::Feature;

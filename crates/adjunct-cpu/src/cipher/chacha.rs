@@ -1,7 +1,6 @@
 //! ChaCha20 as a stream, and ChaCha20-Poly1305 (RFC 8439).
 
 use super::poly1305::Poly1305;
-#[cfg(target_arch = "x86_64")]
 use adjunct_kernels::InOut;
 #[cfg(target_arch = "x86_64")]
 use adjunct_kernels::chacha;

@@ -2,8 +2,9 @@
 #![forbid(unsafe_code)]
 
 use adjunct_card::arguments::Arguments;
-use adjunct_card::card::pending::Limits;
+
 use adjunct_card::card::{self, Setup};
+use adjunct_card::config::Limits;
 use adjunct_card::daemon::{self, Options};
 use adjunct_card::folder::Folder;
 use adjunct_card::state::Shared;

@@ -7,32 +7,26 @@
 pub mod bench;
 pub mod cards;
 pub mod counted;
-pub mod cpacfstats;
 mod diff;
 pub mod doctor;
 pub mod generate;
 mod help;
-mod hex;
 pub mod info;
 pub mod java;
-pub mod name;
 pub mod openssl;
-mod p11sak;
-pub mod pem;
-mod pkcsconf;
-mod pkcsstats;
 pub mod setup;
 pub mod ssh;
 pub mod stats;
 mod token;
 pub mod watch;
+mod ztools;
 
-use adjunct_survey::module;
+pub use adjunct_survey::module;
 pub use adjunct_tool::Failure;
-use adjunct_tool::{interrupt, output};
-use clap::error::ErrorKind;
-use clap::{Parser, Subcommand};
-pub use name::Name;
+use adjunct_tool::interrupt;
+use adjunct_ztools::Name;
+pub use adjunct_ztools::cpacfstats;
+use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 use std::ffi::OsString;
 use std::process::ExitCode;
 
@@ -124,47 +118,41 @@ impl Cli {
 
 /// Runs the command line `args` (the first is the name the command was called by) and reports what went wrong.
 pub fn main(args: Vec<OsString>) -> ExitCode {
-    let name = Name::of(&args);
     // Monitors have their own status for a command line that is wrong.
-    let for_monitors = name == Name::Adjunct && args.get(1).is_some_and(|word| word == "check");
-    match run(name, args) {
-        Err(Failure::Usage(error)) if for_monitors && error.use_stderr() => watch::check::misused(&error),
-        done => ended(name, done),
-    }
-}
-
-/// How a process of the command `name` ends: what went wrong is reported.
-pub fn ended(name: Name, done: Result<ExitCode, Failure>) -> ExitCode {
-    done.unwrap_or_else(|failure| {
-        let failure = interrupted(failure);
-        failure.report(name.text());
-        name.status(&failure)
+    let for_monitors = args.get(1).is_some_and(|word| word == "check");
+    run(args).unwrap_or_else(|failure| {
+        match &failure {
+            Failure::Usage(error) if for_monitors && error.use_stderr() => return watch::check::misused(error),
+            _ => {}
+        }
+        let failure = interrupt::named(failure);
+        failure.report("adjunct");
+        ExitCode::from(failure.status())
     })
 }
 
-fn run(name: Name, args: Vec<OsString>) -> Result<ExitCode, Failure> {
-    match (name.ready(args), name.version()) {
-        (Err(Failure::Usage(error)), Some(version)) if error.kind() == ErrorKind::DisplayVersion => {
-            output::print(&version).map(|()| ExitCode::SUCCESS)
-        }
-        (ready, _) => ready?(),
+fn run(args: Vec<OsString>) -> Result<ExitCode, Failure> {
+    match args.first().and_then(|called| Name::of(called)) {
+        Some(name) => Err(ztools::start(name, args)),
+        None => parsed(args)?.run(),
     }
 }
 
-/// An interrupt at a terminal reaches the programs that were started, too: what then went wrong with one of them is not
-/// what the user has to know first.
-fn interrupted(failure: Failure) -> Failure {
-    match failure {
-        Failure::Failed(line) if interrupt::interrupted().is_err() && !line.contains("interrupted") => {
-            Failure::Failed(format!("interrupted: {line}"))
-        }
-        other => other,
-    }
+fn parsed(args: Vec<OsString>) -> Result<Cli, Failure> {
+    Ok(Cli::from_arg_matches(&parser().try_get_matches_from(args)?)?)
+}
+
+/// The definition of the command line.
+fn parser() -> clap::Command {
+    help::dressed(Cli::command())
 }
 
 /// Parses a command line and runs nothing: whether it would be accepted. For fuzzing; it must never panic.
 pub fn parse_args(args: Vec<OsString>) -> bool {
-    Name::of(&args).ready(args).is_ok()
+    match args.first().and_then(|called| Name::of(called)) {
+        Some(_) => adjunct_ztools::parse_args(args),
+        None => parsed(args).is_ok(),
+    }
 }
 
 #[cfg(test)]
@@ -173,7 +161,7 @@ mod tests {
 
     #[test]
     fn the_definitions_are_consistent() {
-        Name::ALL.iter().for_each(|name| name.parser().debug_assert());
+        parser().debug_assert();
     }
 
     #[test]
@@ -181,17 +169,7 @@ mod tests {
         let words = |w: &[&str]| w.iter().map(OsString::from).collect::<Vec<_>>();
         assert!(parse_args(words(&["adjunct", "info", "--json"])));
         assert!(parse_args(words(&["/usr/bin/icainfo", "-c"])));
-        assert!(parse_args(words(&["icastats", "-k", "-j"])));
-        assert!(parse_args(words(&["icainfo", "--json"])));
-        assert!(parse_args(words(&["./icainfo-cex", "-r"])));
-        assert!(!parse_args(words(&["icainfo-cex", "-k"])));
-        assert!(!parse_args(words(&["icainfo", "--json", "-c"])));
         assert!(!parse_args(words(&["adjunct", "-k"])));
-        assert!(parse_args(words(&["/sbin/cpacfstats", "-je", "sha"])));
-        assert!(!parse_args(words(&["cpacfstats", "prng"])));
-        assert!(parse_args(words(&["pkcsconf", "-itc", "1"])));
-        assert!(parse_args(words(&["pkcsstats", "--slot=1", "-j"])));
-        assert!(parse_args(words(&["lszcrypt", "-Vc", "02"])));
         assert!(parse_args(words(&["adjunct", "cards", "list", "--json"])));
         assert!(parse_args(words(&["adjunct", "doctor", "localhost:443", "--json"])));
         assert!(!parse_args(Vec::new()));

@@ -1,5 +1,6 @@
 //! `adjunct cards sysfs`: the files are those of IBM Z, appear whole, and replace nothing that somebody else made.
 
+#[path = "../../adjunct-ztools/tests/zcrypt_stage/mod.rs"]
 mod zcrypt_stage;
 
 use std::fs;

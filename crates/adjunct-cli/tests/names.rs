@@ -226,7 +226,14 @@ fn completions_are_made() {
 
 #[test]
 fn a_wrong_command_line_is_2() {
-    for args in [&["nope"][..], &["info", "--nope"], &["stats", "-r", "-d"], &["stats", "-R", "-U", "root"], &[]] {
+    for args in [
+        &["nope"][..],
+        &["info", "--nope"],
+        &["stats", "-x"],
+        &["stats", "-r", "-d"],
+        &["stats", "-R", "-U", "root"],
+        &[],
+    ] {
         refused(&adjunct(args), 2);
     }
 }

@@ -72,6 +72,15 @@ impl Make {
         file: None,
         interface: None,
     };
+    /// The program of the tools for IBM Z.
+    pub const ZTOOLS: Make = Make {
+        names: ["adjunct-ztools", "adjunct-ztools"],
+        missing: "adjunct-ztools is neither beside this program nor in /usr/libexec/adjunct",
+        users: "this program",
+        remedy: "install the package, or copy adjunct-ztools to a folder of root's",
+        file: None,
+        interface: None,
+    };
     /// The module of PKCS #11, named in a configuration of Java's.
     pub const PKCS11_OF_JAVA: Make = Make {
         missing: "adjunct-pkcs11.so is neither beside this program nor where modules of PKCS #11 are installed; give --module",

@@ -1,10 +1,10 @@
 //! A daemon of the run's own, in a temporary folder.
 
 use crate::crew;
-use adjunct_card::folder::Folder;
-use adjunct_card::machine::Machine;
-use adjunct_card::state::{self, Figures};
 use adjunct_card_protocol::crowd::Page;
+use adjunct_card_state::folder::Folder;
+use adjunct_card_state::machine::Machine;
+use adjunct_card_state::state::{self, Figures};
 use adjunct_survey::module::{self, Choice, Make, Purpose};
 use adjunct_tool::failure::cause;
 use adjunct_tool::process::halves::Halves;

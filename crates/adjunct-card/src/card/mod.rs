@@ -13,12 +13,12 @@ pub mod pending;
 mod reader;
 mod worker;
 
+use crate::config::Limits;
 use crate::link::Report;
 use crate::state::Shared;
 use crate::watch;
 use adjunct::card::work;
 use adjunct_card_protocol::crowd::Page;
-use pending::Limits;
 use rustix::fd::OwnedFd;
 use std::io;
 use std::sync::Arc;

@@ -1,6 +1,5 @@
 //! Processes: whether one that runs is served.
 
-use crate::stats::User;
 use adjunct::catalogue::Function;
 use adjunct::counters;
 use adjunct_survey::Cause;
@@ -10,6 +9,7 @@ use adjunct_survey::process::{Confined, Process, Root};
 use adjunct_survey::providers;
 use adjunct_survey::served::{Judged, Programs, Standing, State, Verdict};
 use adjunct_tool::escape::shown;
+use adjunct_ztools::stats::User;
 use rustix::fs::{Mode, OFlags, ResolveFlags};
 use rustix::io::Errno;
 use serde::Serialize;

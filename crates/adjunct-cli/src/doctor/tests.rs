@@ -201,6 +201,7 @@ fn what_is_inside_a_program_is_named() {
     let go = "__attribute__((aligned(16), section(\".go.buildinfo\"))) char b[32] = \"\\xff Go buildinf:\"; int main(void) { return b[0]; }";
     compiled(&lab, "go-program", go, &[]).unwrap();
     compiled(&lab, "none", "int main(void) { return 0; }", &[]).unwrap();
+    compiled(&lab, "adjunct-ztools", "int main(void) { return 0; }", &[]).unwrap();
     fs::write(lab.dir.path().join("script"), "#!/bin/sh\nexec true\n").unwrap();
     let cause = |lab: &Lab, name: &str| {
         let judged = Programs::new(&lab.standing).judge(&lab.dir.path().join(name));
@@ -211,6 +212,7 @@ fn what_is_inside_a_program_is_named() {
     assert_eq!(cause(&lab, "boring"), (State::NotServed, Cause::BoringSsl));
     assert_eq!(cause(&lab, "go-program"), (State::NotServed, Cause::Go));
     assert_eq!(cause(&lab, "none"), (State::NotServed, Cause::NoCrypto));
+    assert_eq!(cause(&lab, "adjunct-ztools").0, State::Served);
     assert_eq!(cause(&lab, "script"), (State::Unknown, Cause::Script));
     // The folder it was built for has no configuration.
     assert_eq!(cause(&lab, "static"), (State::NotServed, Cause::Static));

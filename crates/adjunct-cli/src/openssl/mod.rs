@@ -13,7 +13,7 @@ pub(crate) mod report;
 pub(crate) mod standing;
 mod status;
 
-pub(crate) use adjunct_survey::programs;
+pub use adjunct_survey::programs;
 use adjunct_tool::interrupt::catch_interrupts;
 use adjunct_tool::{Failure, ask, output};
 use change::Done;

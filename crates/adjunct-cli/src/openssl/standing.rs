@@ -4,7 +4,6 @@
 use super::file::ConfigFile;
 use super::target::{self, TargetState};
 use super::{engine, explain, groups};
-use crate::info;
 use crate::ssh::lab;
 use adjunct::config::{Group, Groups};
 use adjunct_openssl_conf::{Model, State};
@@ -94,7 +93,7 @@ impl Configuration {
                 .map(|(_, word)| *word)
                 .collect()
         };
-        let facts = info::Facts::of_this_machine();
+        let facts = adjunct_ztools::info::Facts::of_this_machine();
         Ok(Configuration {
             config: file.path.clone(),
             enabled,

@@ -190,7 +190,7 @@ impl Token {
 
 /// The name of a return value.
 fn name(rv: CK_RV) -> &'static str {
-    crate::pkcsconf::show::return_value(rv)
+    adjunct_ztools::pkcsconf::show::return_value(rv)
 }
 
 /// Prints what was done, unless the output is read by a program.

@@ -206,7 +206,8 @@ impl<'a> Programs<'a> {
 fn library(path: &Path, made: &Made) -> Verdict {
     let named = |wanted: Other| made.libraries.iter().find(|name| maps::other(name) == Some(wanted)).map(shown);
     let file = path.file_name().unwrap_or_default().to_string_lossy();
-    if made.inside.adjunct || (made.inside.boringssl && file == "adjunctd") {
+    // No text tells the tools for IBM Z from others.
+    if made.inside.adjunct || (made.inside.boringssl && file == "adjunctd") || file == "adjunct-ztools" {
         return Verdict::served("adjunct's own code, which it is made of");
     }
     if made.go {

@@ -120,11 +120,15 @@ impl Cli {
 pub fn main(args: Vec<OsString>) -> ExitCode {
     // Monitors have their own status for a command line that is wrong.
     let for_monitors = args.get(1).is_some_and(|word| word == "check");
-    run(args).unwrap_or_else(|failure| {
-        match &failure {
-            Failure::Usage(error) if for_monitors && error.use_stderr() => return watch::check::misused(error),
-            _ => {}
-        }
+    match run(args) {
+        Err(Failure::Usage(error)) if for_monitors && error.use_stderr() => watch::check::misused(&error),
+        done => ended(done),
+    }
+}
+
+/// How a process of the command ends: what went wrong is reported.
+pub fn ended(done: Result<ExitCode, Failure>) -> ExitCode {
+    done.unwrap_or_else(|failure| {
         let failure = interrupt::named(failure);
         failure.report("adjunct");
         ExitCode::from(failure.status())

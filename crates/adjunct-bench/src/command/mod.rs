@@ -15,7 +15,6 @@ pub mod tls;
 
 use crate::libcrypto::Functions;
 use crate::meter;
-use adjunct_cli::Name;
 use adjunct_cli::bench::{Command, Measurement};
 use adjunct_survey::module::{self, Choice, Purpose};
 use adjunct_tool::Failure;
@@ -27,7 +26,7 @@ use std::process::ExitCode;
 /// Runs the command line `args` of `adjunct` (the first is the name it was called by), which asks for a measurement, and reports what went
 /// wrong.
 pub fn main(args: Vec<OsString>) -> ExitCode {
-    adjunct_cli::ended(Name::Adjunct, run(args))
+    adjunct_cli::ended(run(args))
 }
 
 fn run(args: Vec<OsString>) -> Result<ExitCode, Failure> {

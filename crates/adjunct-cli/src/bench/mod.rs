@@ -14,7 +14,6 @@ pub mod tls;
 pub use start::start;
 
 use adjunct_tool::Failure;
-use clap::FromArgMatches;
 use std::ffi::OsString;
 
 /// Measure adjunct beside what this machine would otherwise use
@@ -53,8 +52,7 @@ impl Measurement {
     /// # Errors
     /// [`Failure`] where it makes no sense, or asks for something else.
     pub fn asked_for(args: Vec<OsString>) -> Result<Measurement, Failure> {
-        let matches = crate::Name::Adjunct.parser().try_get_matches_from(args)?;
         let none = || Failure::Words("this program measures for 'adjunct bench' and 'adjunct ssh bench'".to_owned());
-        crate::Cli::from_arg_matches(&matches)?.measurement().ok_or_else(none)
+        crate::parsed(args)?.measurement().ok_or_else(none)
     }
 }

@@ -1,7 +1,7 @@
 //! `adjunct info`: what this machine serves in hardware, by which instructions, and where software
 //! comes from.
 
-pub(crate) mod measured;
+pub mod measured;
 mod pays;
 mod table;
 

@@ -1,6 +1,6 @@
 //! adjunct's PKCS #11 module, for tests of what loads one.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// adjunct's own module, of the build that this test is of.
 pub fn own_pkcs11() -> Option<PathBuf> {

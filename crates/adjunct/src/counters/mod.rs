@@ -1,12 +1,12 @@
 //! Calls and bytes per user and function, shared by all processes of the machine.
 //!
-//! # Where they live One segment of SysV shared memory per user (`segment.rs`), and one of root's for switched users (`switched.rs`): what processes
-//! that were loaded as root count while they are somebody else. Not a file in /dev/shm: a segment cannot be truncated under those who have it mapped
-//! (no SIGBUS), needs no mounted file system with room, no descriptor that a daemon may close, and no path that a chroot hides. A segment is used
-//! only if its owner *and* its creator are the user, its mode is 0600, its size exact and its first word (magic, version, hash of the layout and of
-//! whose it is) ours; else the next of several keys is tried, and last a segment without a key (`find.rs`). So no user can take the place of
-//! another's segment, and two versions with different layouts never read each other's numbers. Nothing read from a segment is used as an index,
-//! length or pointer.
+//! # Where they live
+//! One segment of SysV shared memory per user (`segment.rs`), and one of root's for switched users (`switched.rs`): what processes that were loaded
+//! as root count while they are somebody else. Not a file in /dev/shm: a segment cannot be truncated under those who have it mapped (no SIGBUS),
+//! needs no mounted file system with room, no descriptor that a daemon may close, and no path that a chroot hides. A segment is used only if its
+//! owner *and* its creator are the user, its mode is 0600, its size exact and its first word (magic, version, hash of the layout and of whose it is)
+//! ours; else the next of several keys is tried, and last a segment without a key (`find.rs`). So no user can take the place of another's segment,
+//! and two versions with different layouts never read each other's numbers. Nothing read from a segment is used as an index, length or pointer.
 //!
 //! How often mechanisms of PKCS #11 were used has segments of its own (`uses.rs`), found and trusted in the same way.
 //!
@@ -15,10 +15,11 @@
 //! # What stands in it
 //! ```text
 //! identity | reset lock | resets | 1024 owner words | 2 baselines | 1024 slots
-//! ``` A slot is a 64-byte line per catalogue row (hardware, software x encrypt, decrypt x calls, bytes), the fallbacks by function and reason
-//! (calls, bytes), and the accelerator's queues (batches by lanes filled, operations in lanes and alone, lanes that went wrong). A thread owns a slot
-//! and is the only one to write there: counting is plain loads and stores on lines that no other thread touches. Slot 0 is shared, with atomic
-//! additions, by threads that find no free slot.
+//! ```
+//! A slot is a 64-byte line per catalogue row (hardware, software x encrypt, decrypt x calls, bytes), the fallbacks by function and reason (calls,
+//! bytes), and the accelerator's queues (batches by lanes filled, operations in lanes and alone, lanes that went wrong). A thread owns a slot and is
+//! the only one to write there: counting is plain loads and stores on lines that no other thread touches. Slot 0 is shared, with atomic additions, by
+//! threads that find no free slot.
 //!
 //! *Counters are never moved.* A slot's next owner adds to the numbers of the last one; what was counted is the sum over all slots at any moment,
 //! whichever process was killed when. Numbers are never moved from slot to slot, and so not lost on the way. An owner is one word and changes hands

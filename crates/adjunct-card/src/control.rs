@@ -117,7 +117,7 @@ pub enum Error {
 /// The process that listens at the control socket at `path`, as the system knows it.
 ///
 /// # Errors
-/// [`Error`] where nobody does.
+/// [`Error`] where no process listens.
 pub fn daemon(path: &Path) -> Result<u32, Error> {
     let listens = || {
         let socket = connected(path)?;

@@ -23,7 +23,7 @@ type Tag = Zeroizing<[u8; 32]>;
 #[derive(Debug)]
 pub struct Kept<T> {
     state: Lock<State<T>>,
-    /// How often all were to be wiped. Whoever has the lock sees to it, and looks again when it is open.
+    /// How often all keys were to be wiped. The holder of the lock wipes them, and checks again after it has released the lock.
     wishes: AtomicU32,
 }
 

@@ -129,7 +129,7 @@ like_stock! {
     eight_threads_that_never_were_roots "ULPCG";
 }
 
-/// The counts go to whom they belong, all the same.
+/// Operations are still counted for the right user.
 #[test]
 fn what_is_done_confined_is_counted() {
     if !runner::natively("no seccomp in qemu's user mode") || !root() || adjunct::sandbox::filtered() {

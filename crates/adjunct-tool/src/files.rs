@@ -1,4 +1,4 @@
-//! The one way to read a file that somebody else may have chosen.
+//! The one way to read a file whose path or contents another user may have chosen.
 //!
 //! Root's commands come to files that other users name: a configuration in their home, one that their program's libcrypto
 //! reads, a file that one of these includes. Opened in the ordinary way, a FIFO blocks, a device may act on being opened

@@ -199,7 +199,7 @@ impl Ended {
     }
 }
 
-/// Opens an existing file to be written in place. A pipe that nobody reads is an error: opening it would wait without end.
+/// Opens an existing file to be written in place. A pipe without a reader is an error, because opening it would block without end.
 fn in_place(path: &Path) -> std::io::Result<File> {
     let flags = OFlags::WRONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
     match rustix::fs::open(path, flags, Mode::empty()) {

@@ -151,7 +151,7 @@ fn close(fd: c_int) {
     }
 }
 
-/// A wait context ends, perhaps in another thread than its job's, and perhaps with the job paused for ever.
+/// A wait context ends, perhaps in another thread than its job's, and perhaps while the job is paused and is never resumed.
 ///
 /// # Safety
 /// OpenSSL passes `data` that `attach` gave to the wait context with this function, once.

@@ -110,9 +110,9 @@ impl<'a> Out<'a> {
 
     /// Room for a result of at most `needed` bytes. The caller's length becomes that.
     ///
-    /// Whoever asks for the length of a result that will be empty hears of one byte, which the standard allows (5.2: the number may exceed
-    /// what is needed). A caller that is told 0 comes back with the address of no memory, in C++ a null pointer: that would be one
-    /// question more, answered by CKR_OK, and the tag of a message would go unchecked.
+    /// A caller that asks for the length of a result that will be empty is told one byte, which the standard allows (5.2: the number may exceed what
+    /// is needed). A caller that is told 0 comes back with the address of no memory, in C++ a null pointer: that would be one question more, answered
+    /// by CKR_OK, and the tag of a message would go unchecked.
     ///
     /// # Errors
     /// `CKR_BUFFER_TOO_SMALL`; what runs goes on then.

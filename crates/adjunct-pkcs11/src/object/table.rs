@@ -102,7 +102,7 @@ impl Table {
         Table::telling(|_, _| {})
     }
 
-    /// Makes an empty table that calls `gone` for objects that go, for whoever keeps objects by their handles.
+    /// Makes an empty table that calls `gone` for each object that is removed, for code that keeps objects by their handles.
     pub fn telling(gone: Gone) -> Table {
         static NEXT: AtomicU64 = AtomicU64::new(1);
         let number = NEXT.fetch_add(1, Relaxed);

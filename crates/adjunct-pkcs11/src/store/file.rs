@@ -240,7 +240,7 @@ impl Place {
         Ok(names)
     }
 
-    /// Process that holds the writers' lock, the inner `None` where that cannot be found out; the outer `None` where nobody holds it.
+    /// Process that holds the writers' lock, the inner `None` where that cannot be found out; the outer `None` where the lock is free.
     ///
     /// # Errors
     /// What the system says.

@@ -43,10 +43,9 @@
 //! zeros in the place of joints, unless a newer module has added a frame. It goes on as it is, so that programs that still run the older module go on
 //! too, until a PIN is changed, or a sealed object destroyed in a large one: the new file that this needs is of version 2.
 //!
-//! What is behind the last whole frame is of a writer that was killed or had no room, and counts as not there, if it is shorter than it
-//! should be or ends in zeros. Other bytes there that no frame begins with are nobody's: all before them counts. All else that does
-//! not fit is damage. Heads of frames are found again by their magic and CRC, and each record stands for itself, so what can be read of a
-//! damaged file can be kept.
+//! What is behind the last whole frame is of a writer that was killed or had no room, and counts as not there, if it is shorter than it should be or
+//! ends in zeros. Other bytes there, with which no frame begins, are ignored: all before them counts. All else that does not fit is damage. Heads of
+//! frames are found again by their magic and CRC, and each record stands for itself, so what can be read of a damaged file can be kept.
 
 use super::trouble::Trouble;
 

@@ -12,7 +12,7 @@ use std::sync::atomic::AtomicPtr;
 use std::sync::atomic::Ordering::{Acquire, Release};
 
 const MODE: u32 = 0o600;
-/// Bit in the mode of a segment that was removed and is gone once nobody has it mapped. The system takes its key away.
+/// Bit in the mode of a segment that was removed and is gone once no process has it mapped. Linux has then released its key.
 const REMOVED: u32 = 0o1000;
 // Missing in the libc crate; <bits/shm.h> and <linux/shm.h>.
 const SHM_STAT: c_int = 13;

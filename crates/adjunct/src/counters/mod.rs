@@ -2,9 +2,9 @@
 //!
 //! # Where they live
 //! One segment of SysV shared memory per user (`segment.rs`), and one of root's for switched users (`switched.rs`): what processes that were loaded
-//! as root count while they are somebody else. Not a file in /dev/shm: a segment cannot be truncated under those who have it mapped (no SIGBUS),
+//! as root count while they run as another user. Not a file in /dev/shm: a segment cannot be truncated under those who have it mapped (no SIGBUS),
 //! needs no mounted file system with room, no descriptor that a daemon may close, and no path that a chroot hides. A segment is used only if its
-//! owner *and* its creator are the user, its mode is 0600, its size exact and its first word (magic, version, hash of the layout and of whose it is)
+//! owner *and* its creator are the user, its mode is 0600, its size exact and its first word (magic, version, hash of the layout and of the owner)
 //! ours; else the next of several keys is tried, and last a segment without a key (`find.rs`). So no user can take the place of another's segment,
 //! and two versions with different layouts never read each other's numbers. Nothing read from a segment is used as an index, length or pointer.
 //!

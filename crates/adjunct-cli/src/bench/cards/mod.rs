@@ -142,7 +142,7 @@ impl Args {
 /// Does the work for another process of this command.
 ///
 /// # Errors
-/// [`Failure`] where nobody reads the answers.
+/// [`Failure`] where the reader of the answers is gone.
 pub fn serve(served: Served<'_>) -> Result<ExitCode, Failure> {
     worker::serve(served.title, served.libcrypto, served.module)
 }

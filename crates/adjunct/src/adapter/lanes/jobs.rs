@@ -24,7 +24,7 @@ use std::time::Instant;
 const WAITS: u8 = 0;
 /// The job is in a batch.
 const TAKEN: u8 = 1;
-/// The ticket was dropped: nobody does the job any more.
+/// The ticket was dropped: the job is not run any more.
 const DROPPED: u8 = 2;
 /// Done, with a [`Result`] from here on.
 const DONE: u8 = 3;

@@ -110,8 +110,8 @@ impl Args {
 /// The module to load: the one given, or the one beside this program or in the folder where OpenSSL looks for `installed` ones.
 ///
 /// Root takes only a module that no other user can change, or any with `--trust-module`. For a [`Purpose::Run`], what lies beside the program needs
-/// no more trust than the program, which root runs: who can replace a file there can replace the program. A configuration outlives that decision, and
-/// is read by programs of every user, so that there is no such exception for it.
+/// no more trust than the program, which root runs: a user who can replace a file there can replace the program. For a configuration there is no such
+/// exception, because it lasts and programs of every user read it.
 ///
 /// # Errors
 /// [`Failure`]: none found, or one that must not be loaded.

@@ -81,10 +81,10 @@ impl Sink {
         }
     }
 
-    /// Writes the text. Where the file takes no more, the text goes to standard output, and where that takes no more, to standard error.
+    /// Writes the text. Where the file cannot be written, the text goes to standard output, and where that fails, to standard error.
     ///
     /// # Errors
-    /// [`Failure`] where it takes no more; a file is then what it was before.
+    /// [`Failure`] where it cannot be written; a file is then what it was before.
     pub fn write(&self, text: &str) -> Result<(), Failure> {
         let (failure, rescued) = match self.try_write(text) {
             Ok(()) => return Ok(()),

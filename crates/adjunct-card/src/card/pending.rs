@@ -207,7 +207,7 @@ impl<T> Pending<T> {
         taken
     }
 
-    /// A request of this kind and user waits no more.
+    /// Notes that a request of this kind and user no longer waits.
     fn left(&mut self, kind: Kind, uid: u32) {
         self.counts[kind as usize] -= 1;
         if let Some(user) = self.users.get_mut(&uid) {

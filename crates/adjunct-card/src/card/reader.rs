@@ -322,7 +322,7 @@ impl Card {
     }
 }
 
-/// Wipes what was received, and no more: nothing else was written there.
+/// Wipes the bytes that were received; nothing else was written there.
 fn wipe_all(buffer: &mut Vec<u8>) {
     wipe(buffer);
     buffer.clear();

@@ -102,7 +102,7 @@ impl What {
 /// Runs `adjunct info`.
 ///
 /// # Errors
-/// [`Failure`] where standard output takes no more.
+/// [`Failure`] where standard output cannot be written.
 pub fn run(args: &Args) -> Result<ExitCode, Failure> {
     /// The facts and what follows from them.
     #[derive(Serialize)]
@@ -147,7 +147,7 @@ impl IcaInfo {
     /// Runs `icainfo` about this library, before any other code asks for the processor's functions.
     ///
     /// # Errors
-    /// [`Failure`] where standard output takes no more.
+    /// [`Failure`] where standard output cannot be written.
     pub fn run(&self, library: Library) -> Result<ExitCode, Failure> {
         if library == Library::IcaCex {
             cpu::mask_all_but_batches();

@@ -27,10 +27,10 @@
 //! and one instruction puts it in force.
 //!
 //! # Slots of the dead
-//! A thread gives its slot back when it ends. Slots of killed processes are taken back when slots get scarce, by who opens
-//! the counters then, never later: a sandbox may kill a process for asking whether another lives. An owner is dead if its
-//! pid is gone, was reused (start time), has called exec since (AT_RANDOM), or if nobody else has the segment mapped. An
-//! owner in another pid or time namespace is left alone. If all are taken, counts go to slot 0: slower, still exact.
+//! A thread gives its slot back when it ends. Slots of killed processes are freed when slots get scarce, by a process while it opens the counters,
+//! never later: a sandbox may kill a process for asking whether another lives. An owner is dead if its pid is gone, was reused (start time), has
+//! called exec since (AT_RANDOM), or if nobody else has the segment mapped. An owner in another pid or time namespace is left alone. If all are
+//! taken, counts go to slot 0: slower, still exact.
 //!
 //! # Fork
 //! The process's generation ([`crate::fork`]) is the *epoch*; a thread's slot is valid in the epoch it was taken in. So a child's
@@ -47,11 +47,11 @@
 //! Nothing in memory tells that the effective user has changed, so geteuid stays: a filter that a program loaded as root closes
 //! later has to allow it.
 //!
-//! *Why a segment of its own.* Its slots are sticky, so many users would use up root's. It is read by root alone, and by who
-//! has CAP_IPC_OWNER: whoever could read it would see the size of each record of other users' connections while they go on, which tells passwords typed and pages
-//! read. So what sshd does for a user is shown to root (`adjunct stats -U`), and to the user what their own programs do. A process
-//! that gives up root keeps root's segments mapped, this and root's own, and may falsify the numbers there, no more: the mappings
-//! cannot be given up without a system call, and pages taken away could be mapped again.
+//! *Why a segment of its own.* Its slots are sticky, so many users would use up root's. It can be read by root and with CAP_IPC_OWNER alone: a reader
+//! sees the size of each record of other users' connections while they last, which can reveal typed passwords and visited pages. So what sshd does
+//! for a user is shown to root (`adjunct stats -U`); users see what their own programs do. A process that gives up root keeps root's segments mapped,
+//! this and root's own, and may falsify the numbers there but nothing else: the mappings cannot be given up without a system call, and pages taken
+//! away could be mapped again.
 //!
 //! # Known limits
 //! * A process that is forked into a new pid namespace without exec records ids of that namespace as if of its parent's
@@ -66,10 +66,9 @@
 //!   has it mapped or `RemoveIPC=no` stands in logind.conf. It spares root and system users, so daemons' counters stay.
 //!
 //! # Environment
-//! `ADJUNCT_STATS=off` switches counting off; `on` counts also under a filter of system calls, which then has to allow shmget,
-//! shmctl and shmat. `ADJUNCT_STATS_KEY=<any word>` gives tests counters of their own: it is
-//! hashed into the keys; who sets it removes them in the end ([`delete`]). Both are ignored in programs that run with
-//! another's rights.
+//! `ADJUNCT_STATS=off` switches counting off; `on` counts also under a filter of system calls, which then has to allow shmget, shmctl and shmat.
+//! `ADJUNCT_STATS_KEY=<any word>` gives tests counters of their own: it is hashed into the keys; the test that sets it removes the segments in the
+//! end ([`delete`]). Both are ignored in programs that run with another's rights.
 
 mod find;
 mod layout;
@@ -114,8 +113,8 @@ fn counting() -> bool {
     COUNTING.load(Relaxed)
 }
 
-/// Maps the counters of the effective user, and for root those of the users it may become. Never fails and says nothing: where
-/// there are none to be had, nothing is counted, and [`remarks`] say why.
+/// Maps the counters of the effective user, and for root those of the users it may become. Never fails and says nothing: where none can be opened,
+/// nothing is counted, and [`remarks`] say why.
 pub fn open() {
     process::open();
 }
@@ -251,7 +250,7 @@ pub fn obstacles(uid: u32) -> Result<Vec<Error>, Error> {
     reader::obstacles(settings::prefix(), uid)
 }
 
-/// Has this process count uses of mechanisms for the effective user of now. Never fails and says nothing.
+/// Has this process count uses of mechanisms for the current effective user. Never fails and says nothing.
 pub fn open_uses() {
     uses::open();
 }

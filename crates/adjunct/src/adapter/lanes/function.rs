@@ -166,7 +166,7 @@ impl Function {
         average(&self.waited, nanoseconds(time), 16);
     }
 
-    /// How long a job is to wait before its owner sees to it.
+    /// How long a job waits before its owner checks whether to lead or to run it alone.
     pub(super) fn patience(&self) -> Duration {
         let waited = Duration::from_nanos(self.waited.load(Relaxed).into());
         (LEAST_PATIENCE + PATIENCE * waited).min(MOST_PATIENCE)

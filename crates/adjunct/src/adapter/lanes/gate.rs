@@ -155,10 +155,10 @@ fn some(slots: Slots, count: usize, turn: usize) -> Slots {
 #[repr(u8)]
 pub(super) enum State {
     Free = 0,
-    /// The job is to be taken; its owner sleeps, or is about to arrive, or to sleep.
+    /// The job waits to be taken; its owner sleeps, or is about to arrive or to sleep.
     Waits,
-    /// The job is to be taken; its owner was called to lead, and is among those awake. Called is who has the slot by then: the call may have been for
-    /// an earlier owner, and is as good for the one that is about to arrive.
+    /// The job is to be taken; its owner was called to lead, and is among those awake. The call applies to the owner that the slot has by then: it
+    /// may have been made for an earlier owner, and serves the one that is about to arrive as well.
     Called,
     /// A leader does the job.
     Taken,
@@ -540,7 +540,7 @@ mod tests {
         explore_all(&[&[2, 2], &[1, 1, 1]], &[&[3, 3], &[2, 1, 1]], 1, 0);
     }
 
-    /// Whoever waited for a leader that ended goes on.
+    /// Threads that waited for a leader that ended go on.
     #[test]
     fn a_leader_that_ends_is_nobodys_end() {
         explore_all(&[&[2, 2], &[1, 1, 1]], &[&[2, 1, 1]], 4, 1);

@@ -19,7 +19,7 @@ pub struct Kept {
     pub for_peers: Vec<String>,
 }
 
-/// Somebody who can connect with the lists that are in force, and not with the new ones; or not with those in force either.
+/// A client or server that can connect with the lists in force and not with the new ones, or with neither.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Refused {
     /// Name and versions.

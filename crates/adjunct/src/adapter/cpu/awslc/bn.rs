@@ -17,7 +17,7 @@ pub(super) fn clear_errors() {
     unsafe { sys::ERR_clear_error() }
 }
 
-/// The error of a call that can only fail for want of memory.
+/// The error of a call that can only fail where memory is short.
 #[cold]
 pub(super) fn no_memory() -> Error {
     clear_errors();

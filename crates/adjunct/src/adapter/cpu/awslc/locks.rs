@@ -16,7 +16,7 @@ use std::sync::atomic::{AtomicU32, AtomicU64};
 #[derive(Debug)]
 #[repr(transparent)]
 pub struct Lock {
-    /// The generation in the upper half, and in the lower half who has the lock in that generation.
+    /// The generation in the upper half, and in the lower half the holders of the lock in that generation.
     word: AtomicU64,
 }
 

@@ -77,7 +77,7 @@ impl Drop for Run {
     }
 }
 
-/// What the module may do beside that, by the way the program went.
+/// The system calls that the module may make in addition, for a program that takes these steps.
 fn more(steps: &str) -> Calls {
     let mut calls = by_chance(steps);
     // Loaded by root: it looks who the user is.

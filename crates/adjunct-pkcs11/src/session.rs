@@ -395,7 +395,7 @@ impl Session {
         self.begin(field, Running::begun(mechanism, pin, operation)?)
     }
 
-    /// Puts other operations there than those that run. A search goes on.
+    /// Replaces the active operations of the session by others, except a search, which stays active.
     pub fn replace(&self, mut operations: Active) {
         let old = self.hold(|active| {
             operations.find = active.find.take();

@@ -64,8 +64,7 @@ impl Waker {
         }
     }
 
-    /// Runs `pause` with the means to wake the job that is about to pause, and takes them back when it returns. Meanwhile the wait context owns
-    /// `held`.
+    /// Runs `pause` with the means to wake the job installed, and removes them when it returns. Meanwhile the wait context owns `held`.
     ///
     /// # Safety
     /// The job is still the one this thread is in.

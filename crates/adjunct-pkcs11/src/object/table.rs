@@ -85,7 +85,7 @@ impl Found {
     }
 }
 
-/// What a table tells that a handle names an object no more: it was taken away, or another is in its place.
+/// The function that a table calls when a handle no longer names an object, because it was removed or replaced.
 pub type Gone = fn(Handle, &Object);
 
 /// The objects of one token in one process.

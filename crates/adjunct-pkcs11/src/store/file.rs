@@ -551,7 +551,7 @@ fn pause_after(begin: Instant) -> Result<Duration> {
     Ok((spent / 16).clamp(Duration::from_micros(20), Duration::from_micros(300)))
 }
 
-/// Reads `count` bytes; fewer if there are no more.
+/// Reads `count` bytes; fewer at the end of the file.
 ///
 /// # Errors
 /// [`Trouble::Memory`], and what the system says.

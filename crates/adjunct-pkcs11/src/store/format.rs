@@ -509,7 +509,7 @@ pub fn frames(bytes: &[u8], mut before: Before) -> Result<Frames<'_>> {
     Ok(read)
 }
 
-/// The CRC-32 of a frame less its own four bytes, and less slots; `None` where the records are none.
+/// The CRC-32 of a frame without its own four bytes and without slots; `None` where its bytes cannot be split into records.
 fn frame_crc(frame: &[u8], version: Version) -> Option<u32> {
     let bytes = &frame[..frame.len() - 4];
     if version == Version::One {

@@ -35,7 +35,7 @@ const PATIENCE: Duration = Duration::from_secs(20);
 /// How often a command is given again that the TPM had no time for.
 const TRIES: u32 = 60;
 
-/// Attributes of a session: it goes on; the command's first parameter is encrypted; the response's is.
+/// Attributes of a session: it stays open after the command; the command's first parameter is encrypted; the response's first parameter is.
 const CONTINUE: u8 = 0x01;
 const DECRYPT: u8 = 0x20;
 const ENCRYPT: u8 = 0x40;

@@ -112,8 +112,7 @@ fn import(group: Group, public: Option<&[u8]>, private: Option<&[u8]>) -> Result
     Ok(key)
 }
 
-/// A private key and its point's x and y, which the lanes of AVX-512 IFMA share the work of; `None` where there are none, or a check
-/// found a fault.
+/// A private key and its point's x and y, computed by all lanes of AVX-512 IFMA together; `None` where there are no lanes, or a check found a fault.
 #[cfg(target_arch = "x86_64")]
 fn in_lanes(group: Group) -> Option<(Secret<MAX_FIELD>, [u8; 2 * MAX_FIELD])> {
     let order = group.shared_order().filter(|_| cpu::lanes())?;

@@ -306,7 +306,7 @@ impl Key {
         }
     }
 
-    /// Makes the key a private one. Has private operations blinded here and not by AWS-LC, which then checks them against `e` all the same.
+    /// Makes the key a private one. Has private operations blinded here and not by AWS-LC, which still checks their results with `e`.
     fn for_private(&mut self) -> Result<(), Error> {
         self.private = true;
         self.blinding = Some(Shared::new(Blinding::new())?);

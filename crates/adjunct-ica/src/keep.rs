@@ -63,7 +63,7 @@ impl<T> Kept<T> {
         Some(result)
     }
 
-    /// Runs `body` on a state of this process, with all wishes up to now fulfilled; gives also their number.
+    /// Runs `body` on a state of this process, after all requests to wipe up to now were carried out; also returns their number.
     fn settled<R>(&self, tries: usize, body: impl FnOnce(&mut State<T>) -> R) -> Option<(R, u32)> {
         let (result, wiped, gone) = self.state.try_hold(tries, |state, taken| {
             let gone = self.settle(state, taken);

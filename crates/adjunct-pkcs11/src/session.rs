@@ -216,7 +216,7 @@ pub fn close(module: &'static InitState, handle: Handle) -> Result {
     Ok(())
 }
 
-/// Has sessions forget an object that was taken out of its place.
+/// Removes an object that no longer exists, with its prepared key, from the sessions that keep it.
 pub fn forget(handle: Handle, object: &Object) {
     fence(SeqCst);
     let from = |session: &Session| {

@@ -97,7 +97,7 @@ pub struct Table {
 }
 
 impl Table {
-    /// Makes an empty table, with a number that no other has, and without a function that hears of objects that go.
+    /// Makes an empty table, with a number that no other table has, which calls no function when an object is removed.
     pub fn new() -> Table {
         Table::telling(|_, _| {})
     }

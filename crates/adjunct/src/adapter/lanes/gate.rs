@@ -271,7 +271,7 @@ mod tests {
     const FULL: usize = 2;
 
     impl Model {
-        /// Makes a model of threads with this many jobs each, all of which can be impatient as often.
+        /// Makes a model of threads with this many jobs each, each of which can give up waiting `impatience` times.
         fn new(jobs: &[u8], impatience: u8, deaths: u8) -> Model {
             let thread = |&jobs| Thread { step: Step::Out, jobs, slot: 0, impatience };
             // A slot that was given up is not free at once.

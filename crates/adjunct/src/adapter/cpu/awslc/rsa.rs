@@ -214,8 +214,8 @@ impl Key {
         (512..=MAX_SIZE * 8).contains(&bits) && bits.is_multiple_of(128) && e.len() <= 4 && odd
     }
 
-    /// Generates a key of two primes, in lanes where there are any for its size; and says what did it. `report` hears of each step with
-    /// the two numbers of `BN_GENCB` and ends the search with `false`.
+    /// Generates a key of two primes, in lanes where there are any for its size, and returns which path made it. `report` is called at each step with
+    /// the two numbers of `BN_GENCB`, and ends the search by returning `false`.
     ///
     /// # Errors
     /// [`Error::Unsupported`] where [`Key::generates`] is false; [`Error::Failed`] when told to end, and once in 2^80.

@@ -1,4 +1,5 @@
-//! The engine beside the provider and alone, in real ssh and sshd: who serves what, counted once, and nobody kept out.
+//! The engine beside the provider and alone, in real ssh and sshd: which of the two serves what, each operation is counted once, and every login
+//! succeeds.
 
 use adjunct_e2e::lab::{Counters, Lab, adjunct_conf, stock_conf};
 use adjunct_e2e::random;

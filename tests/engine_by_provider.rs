@@ -100,8 +100,8 @@ fn ssh_agrees_on_keys_through_it() {
     }
 }
 
-/// A configuration of a program's own, as `adjunct openssl enable --for sshd` writes it, locks nobody out when what it leads to is taken away, one
-/// after the other: real logins go on, on every OpenSSL, though the system's file wants every error told.
+/// A configuration of a program's own, as `adjunct openssl enable --for sshd` writes it, does not prevent logins when the files it refers to are
+/// removed, one after the other: real logins go on, on every OpenSSL, though the system's file wants every error told.
 #[test]
 fn an_own_configuration_locks_nobody_out() {
     use adjunct_openssl_conf::{Includes, Options, enable, include};

@@ -57,7 +57,7 @@ impl Load {
         self.done.load(Relaxed)
     }
 
-    /// Whether no more come: enough did, or one has failed.
+    /// Whether no further clients are started: there were enough, or one has failed.
     pub fn is_over(&self) -> bool {
         self.over.load(Relaxed)
     }

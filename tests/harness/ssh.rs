@@ -12,7 +12,7 @@ use std::process::{Command, Output};
 pub struct Ssh {
     /// Keys and configurations.
     pub place: Place,
-    /// What every server here is told.
+    /// Lines of the configuration of every server.
     always: Vec<String>,
 }
 

@@ -122,8 +122,8 @@ pub const TESTER: &str = "adjunct-tester";
 /// Number of [`TESTER`].
 pub const TESTER_ID: u32 = 61234;
 
-/// The option without which an sshd from 9.8 on, stock or not, takes a login that is over before its listener has heard of its
-/// success for one that was never tried, and after fifteen of them turns the address away.
+/// The option without which an sshd from 9.8 on, stock or not, counts a login that ends before its listener has learned of its success as one without
+/// authentication, and after fifteen of these refuses the address.
 pub fn without_penalties(server: &System) -> Option<String> {
     (server.versions().0 >= (9, 8)).then(|| "PerSourcePenalties no".to_owned())
 }

@@ -64,7 +64,7 @@ impl Offer {
     }
 }
 
-/// A session to be had.
+/// A session to be opened.
 struct Row {
     turn: usize,
     role: Role,

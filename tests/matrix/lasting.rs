@@ -263,7 +263,7 @@ impl Held {
     }
 }
 
-/// Processes of a session have one thread, and no descriptor that stock OpenSSH has not.
+/// Processes of a session have one thread, and no descriptor beyond those of stock OpenSSH.
 #[test]
 fn a_session_has_no_thread_and_no_descriptor_of_ours() {
     each_system(|system| {

@@ -10,7 +10,7 @@ use adjunct_e2e::system::System;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// A login to be tried: what both sides are told, beside the keys everyone has.
+/// A login to be tried: configuration lines of both sides, in addition to the keys that all cases use.
 #[derive(Debug, Clone, Default)]
 struct Case {
     name: String,

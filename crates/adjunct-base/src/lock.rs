@@ -52,8 +52,8 @@ impl<T> Lock<T> {
         }
     }
 
-    /// Runs `body` on the value, as [`Lock::hold`], for a lock that nobody only tries and that nothing is noted beside: leaving the lock is then a
-    /// plain store.
+    /// Runs `body` on the value, as [`Lock::hold`], for a lock on which [`Lock::try_hold`] is never called and beside which nothing is noted: leaving
+    /// the lock is then a plain store.
     pub fn hold_unnoted<R>(&self, body: impl FnOnce(&mut T, Taken) -> R) -> R {
         let generation = generation();
         loop {
@@ -64,7 +64,7 @@ impl<T> Lock<T> {
         }
     }
 
-    /// Runs `body` on the value, as [`Lock::hold`]; `None` where somebody else held the lock at each of `tries` tries.
+    /// Runs `body` on the value, as [`Lock::hold`]; `None` where another thread held the lock at each of `tries` tries.
     pub fn try_hold<R>(&self, tries: usize, body: impl FnOnce(&mut T, Taken) -> R) -> Option<R> {
         let generation = generation();
         for i in 0..tries {
@@ -103,7 +103,7 @@ impl<T> Lock<T> {
         body(unsafe { &mut *self.value.get() }, taken)
     }
 
-    /// Marks the lock as held by a thread of the process with this generation; 0: by nobody. For tests.
+    /// Marks the lock as held by a thread of the process with this generation; 0 marks it as free. For tests.
     #[doc(hidden)]
     pub fn pretend(&self, generation: u32) {
         self.holder.store(generation, SeqCst);

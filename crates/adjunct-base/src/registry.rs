@@ -56,7 +56,7 @@ pub fn online(adapter: Adapter) -> bool {
     STATE.0.load(Relaxed) & adapter.bit() != 0
 }
 
-/// Has `adapter` take operations from now on, or no more; it finishes what it has been given.
+/// Sets whether `adapter` takes operations from now on; it finishes those that it has been given.
 pub fn set_online(adapter: Adapter, online: bool) {
     STATE.set_online(adapter, online);
 }

@@ -1,13 +1,13 @@
 //! Connections of this process to cards: taken for one request, and given back.
 //!
-//! Descriptors are the program's, not ours: it may close all of them (closefrom), and the number of one of ours may be somebody else's file then. So
-//! a connection is recognized by the socket's cookie, which the system gives to no other socket; it is read before anything is sent and before
-//! anything is received. A child of fork leaves its parent's connections alone and has its own.
+//! Descriptors are the program's, not ours: it may close all of them (closefrom), and the number of one of ours may then refer to another file. So a
+//! connection is recognized by the socket's cookie, which the system gives to no other socket; it is read before anything is sent and before anything
+//! is received. A child of fork leaves its parent's connections alone and has its own.
 //!
-//! Another thread may close the descriptor between that question and the call that sends, and have its number for something else. So what
-//! is sent has flags and an address ([`send`]) which only sockets of the kind of ours take: files, pipes, and all sockets of TCP, UDP and of
-//! other kinds refuse them, and the program is left without a card. What remains is another SEQPACKET socket of the UNIX domain that the
-//! program opens in that moment; it would get the request, and with it a key.
+//! Another thread may close the descriptor between that check and the call that sends, and get its number for another file. So a message is sent with
+//! flags and an address ([`send`]) that only sockets of the same kind accept: files, pipes, and all sockets of TCP, UDP and of other kinds refuse
+//! them, and the program is left without a card. What remains is another SEQPACKET socket of the UNIX domain that the program opens in that moment;
+//! it would get the request, and with it a key.
 //!
 //! All calls are the bare system calls: no wait of theirs can be cancelled by pthread_cancel, and errno stays as it is.
 
@@ -38,7 +38,7 @@ const LOWEST: RawFd = 64;
 pub(super) enum Refused {
     /// The socket is not to be reached: it is not there, no permission, a chroot, a filter of system calls.
     Unreachable,
-    /// The socket exists, and nobody listens.
+    /// The socket exists, and no process listens.
     Nobody,
     /// Too many wait to be accepted.
     Full,

@@ -7,11 +7,12 @@
 //!
 //! Whether an operation goes to a card is decided by that (`decision`).
 //!
-//! # Outages A program that finds that nobody listens, or that no answer comes, notes it in the page; all others then ask no card until one of them,
-//! once a second, has tried again. A note counts only until a card has answered any program.
+//! # Outages
+//! A program that finds that no daemon listens, or that no answer comes, notes it in the page; all others then ask no card until one of them, once a
+//! second, has tried again. A note counts only until a card has answered any program.
 //!
-//! # Who writes there Every program writes there. Wrong numbers make other programs choose the slower of two ways, no more: no length, index or
-//! address is read here.
+//! # Who writes there
+//! Every program writes there. Wrong numbers make other programs choose the slower of two ways, no more: no length, index or address is read here.
 
 mod decision;
 mod segment;

@@ -49,8 +49,8 @@ const SILENT: u64 = 5000;
 /// Milliseconds before this process asks again after its user had too many connections.
 const TOO_MANY: u64 = 1000;
 
-/// Private operations of a process after which a connection is worth its making, whatever it costs: servers whose processes do one each never
-/// come there.
+/// Private operations of a process after which a connection is made whatever it costs: servers whose processes do one operation each never reach this
+/// number.
 const MANY: u32 = 8;
 
 /// Private operations that this process has done, up to [`MANY`], with the generation of the process.

@@ -59,7 +59,7 @@ pub struct Node {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Request {
-    /// Has a device take operations, or no more. Those that wait are given to others.
+    /// Sets a device online or offline. Requests that wait in a device that goes offline are given to others.
     SetOnline(Device, bool),
     /// Starts a card's process, or ends it with all that it knows.
     SetConfig(u8, bool),
@@ -79,7 +79,7 @@ pub enum Request {
     CreateNode(Option<String>),
     /// Removes a node.
     DestroyNode(String),
-    /// Allows a node something, or no more.
+    /// Allows a node something, or withdraws the permission.
     ChangeNode(String, Item, bool),
 }
 
@@ -117,7 +117,7 @@ pub enum Error {
 /// The process that listens at the control socket at `path`, as the system knows it.
 ///
 /// # Errors
-/// [`Error`] where nobody does.
+/// [`Error`] where no process listens.
 pub fn daemon(path: &Path) -> Result<u32, Error> {
     let listens = || {
         let socket = connected(path)?;

@@ -6,8 +6,9 @@
 //! [`QUEUE`] for each of [`MAX_QUEUES`] domains of cards. Which word is which say [`Bus`], [`Card`] and [`Queue`]; the first is
 //! [`MAGIC`], which stands for the version of the layout.
 //!
-//! # Who writes what The daemon alone writes what is configured or set, between two increments of [`Bus::Changes`]: a reader reads again while that
-//! word is odd, and if it has changed meanwhile. The card processes write what is counted, each word by itself with atomic additions.
+//! # Who writes what
+//! The daemon alone writes what is configured or set, between two increments of [`Bus::Changes`]: a reader reads again while that word is odd, and if
+//! it has changed meanwhile. The card processes write what is counted, each word by itself with atomic additions.
 //!
 //! The daemon holds a write lock (OFD) on the file while it lives; a reader asks the system whether there is one, and so knows whether the
 //! daemon lives. A daemon that starts makes a new file.

@@ -1,9 +1,9 @@
 //! Ends waits that another user's descriptors cause.
 //!
-//! A message may carry descriptors (SCM_RIGHTS). Nobody here wants any, but whoever receives such a message, or closes a socket in which one waits, closes them:
-//! and to close the last descriptor of a TCP socket with SO_LINGER takes as long as its owner has asked for, an hour or a year. Linux 6.16 and
-//! later refuse such messages ([`refuse_descriptors`]). Before that, the wait ends with a signal: a thread sends one to each that has neither
-//! waited for events nor come further for [`TICK`]. To one that computes it does nothing.
+//! A message may carry descriptors (SCM_RIGHTS). A card uses none, but receiving such a message, or closing a socket in which one waits, closes the
+//! descriptors, and to close the last descriptor of a TCP socket with SO_LINGER takes as long as its owner has asked for, an hour or a year. Linux
+//! 6.16 and later refuse such messages ([`refuse_descriptors`]). Before that, the wait ends with a signal: a thread sends one to each thread that has
+//! neither waited for events nor made progress for [`TICK`]. A thread that computes is not disturbed by it.
 
 #![allow(unsafe_code)]
 

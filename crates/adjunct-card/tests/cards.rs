@@ -360,7 +360,7 @@ fn program_that_closes_everything() {
     assert!((3..200).all(is_open), "a stranger's descriptor was closed");
 }
 
-/// Runs as a program that forks, whose child goes on with what it has.
+/// Runs as a program that forks, whose child uses the keys and module that it has inherited.
 #[test]
 #[ignore = "started by other tests"]
 fn program_that_forks() {

@@ -141,7 +141,7 @@ fn a_user_has_only_so_many_connections() {
     }
 }
 
-/// Programs keep connections that they use no more: those go for new ones of the same user, and no others.
+/// Idle connections that programs keep are closed in favour of new ones of the same user, and no others are.
 #[test]
 fn idle_connections_make_room_for_new_ones_of_their_user() {
     if !there_can_be_users() {
@@ -281,7 +281,7 @@ fn program_of_one_kind() {
     (0..50).for_each(|_| operate(&key, Kind::Rsa2048));
 }
 
-/// A program that is refused a connection, or whose connection is not accepted, does its work alone, and asks no more for a while: a program
+/// A program that is refused a connection, or whose connection is not accepted, does its work alone, and does not ask again for a while: a program
 /// that prefers cards too.
 #[test]
 fn a_program_that_is_refused_or_not_answered_goes_on_alone() {

@@ -1,4 +1,4 @@
-//! Files that somebody else may have put there: no option waits for a FIFO without end, and each says in one line what is wrong.
+//! Files that another user may have put in place: no option blocks on a FIFO without end, and each reports in one line what is wrong.
 
 use std::fs;
 use std::path::Path;

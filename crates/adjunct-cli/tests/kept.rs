@@ -1,4 +1,4 @@
-//! What was measured is kept: where somebody ends the command, and where the disk is full. Nothing temporary is left by that.
+//! Measurements are kept when the command is interrupted and when the disk is full, and no temporary file is left.
 
 mod script;
 

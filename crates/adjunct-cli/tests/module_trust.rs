@@ -1,4 +1,4 @@
-//! As root, every command that names or loads a module takes only one that nobody but root can change.
+//! As root, every command that names or loads a module takes only one that root alone can change.
 
 mod copy;
 mod module;

@@ -269,7 +269,7 @@ fn others_than_root_are_told_so() {
     assert_eq!(etc.differences(), "");
 }
 
-/// A restart that fails has everything taken back; one that succeeds has not.
+/// If the restart fails, every change is undone; if it succeeds, none is.
 #[test]
 fn a_restart_is_seen_to_work() {
     let Some(etc) = Etc::new() else { return };

@@ -369,7 +369,7 @@ fn a_token_is_made_whole_or_not_at_all() {
     assert_eq!(home.json(&["list", "--json"])[0]["state"], "not initialized");
 }
 
-/// What is wrong with a file that can be used all the same.
+/// Problems that are reported of a file that can still be used.
 #[test]
 fn health_is_said_after_it_was_checked() {
     let Some(home) = Home::with_token() else { return };

@@ -95,7 +95,7 @@ impl Blinding {
         Ok(done)
     }
 
-    /// Takes a pair that nobody uses, and nobody else will until it is given back.
+    /// Takes a pair that is not in use; no other thread gets it until it is given back.
     fn take(&self) -> Option<Box<Pair>> {
         let here = generation();
         for place in &self.pairs {

@@ -1,8 +1,8 @@
 //! What this CPU has, less what `ADJUNCT_CPU` takes away.
 //!
-//! `ADJUNCT_CPU=-vaes,-aes` takes instructions away from the code that runs, the CPU library's included: the mask is
-//! written into the words its dispatchers read, and detection reads the same words back. So a feature reported absent
-//! here is not executed, whoever removed it (`ADJUNCT_CPU`, `OPENSSL_ia32cap`, the hypervisor or the operating system).
+//! `ADJUNCT_CPU=-vaes,-aes` takes instructions away from the code that runs, the CPU library's included: the mask is written into the words its
+//! dispatchers read, and detection reads the same words back. So a feature reported absent here is not executed, no matter what removed it
+//! (`ADJUNCT_CPU`, `OPENSSL_ia32cap`, the hypervisor or the operating system).
 
 use super::awslc::caps;
 use adjunct_base::catalogue::{Arch, Feature, HERE, LANES};

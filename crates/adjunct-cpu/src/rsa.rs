@@ -158,8 +158,8 @@ impl Key {
         (512..=MAX_SIZE * 8).contains(&bits) && bits.is_multiple_of(128) && e.len() <= 4 && odd
     }
 
-    /// Generates a key of two primes, in lanes where there are any for its size; and says what did it. `report` hears of each step with
-    /// the two numbers of `BN_GENCB` and ends the search with `false`.
+    /// Generates a key of two primes, in lanes where there are any for its size, and returns which path made it. `report` is called at each step with
+    /// the two numbers of `BN_GENCB`, and ends the search by returning `false`.
     ///
     /// # Errors
     /// [`Error::Unsupported`] where [`Key::generates`] is false; [`Error::Failed`] when told to end, and once in 2^80.
@@ -224,7 +224,7 @@ impl Key {
         }
     }
 
-    /// Makes it a private key. Has private operations blinded here and not by AWS-LC, which then checks them against `e` all the same.
+    /// Makes the key a private one. Has private operations blinded here and not by AWS-LC, which still checks their results with `e`.
     fn for_private(&mut self) -> Result<(), Error> {
         self.private = true;
         self.blinding = Some(Shared::new(Blinding::new())?);

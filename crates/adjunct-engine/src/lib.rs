@@ -61,8 +61,8 @@ pub unsafe extern "C" fn bind_engine(engine: Opaque, id: *const c_char, given: *
     })
 }
 
-/// `ENGINE_FLAGS_MANUAL_CMD_CTRL`: our control function answers all commands. `ENGINE_FLAGS_NO_REGISTER_ALL`: a program that
-/// registers all engines for everything (OpenSSH does) gets of this one what the configuration asks for, no more.
+/// `ENGINE_FLAGS_MANUAL_CMD_CTRL`: our control function answers all commands. `ENGINE_FLAGS_NO_REGISTER_ALL`: a program that registers all engines
+/// for everything (OpenSSH does) gets of this engine only what the configuration asks for.
 const FLAGS: c_int = 2 | 8;
 
 unsafe extern "C" fn started(_: Opaque) -> c_int {

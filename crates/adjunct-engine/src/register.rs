@@ -93,7 +93,7 @@ impl Registry {
         found
     }
 
-    /// The `methods` that another engine serves by default: whoever configured it meant it.
+    /// The `methods` that another engine serves by default; these are left to it, because they were configured so.
     ///
     /// # Safety
     /// The functions of `self` are those of a loaded libcrypto.

@@ -1,11 +1,10 @@
 //! The tables of methods that hold our functions, libcrypto's own among them.
 //!
-//! An engine that is the default of RSA or EC makes every key of the process *foreign* to libcrypto, those of its default
-//! provider included: `ossl_rsa_is_foreign` (crypto/rsa/rsa_backend.c) and `ec_pkey_export_to` (crypto/ec/ec_ameth.c) take no
-//! key for one of theirs that has an engine or another table than `RSA_PKCS1_OpenSSL()` or `EC_KEY_OpenSSL()`. A foreign key
-//! cannot be duplicated, is exported to no provider, and so cannot be checked, nor given parameters. A default method that is
-//! another table has the same effect. And each new key of a process that has a default engine takes libcrypto's lock of
-//! engines for writing, which a child forked beside other threads may find locked for ever.
+//! An engine that is the default of RSA or EC makes every key of the process *foreign* to libcrypto, those of its default provider included:
+//! `ossl_rsa_is_foreign` (crypto/rsa/rsa_backend.c) and `ec_pkey_export_to` (crypto/ec/ec_ameth.c) take no key for one of theirs that has an engine
+//! or another table than `RSA_PKCS1_OpenSSL()` or `EC_KEY_OpenSSL()`. A foreign key cannot be duplicated, is exported to no provider, and so cannot
+//! be checked, nor given parameters. A default method that is another table has the same effect. And each new key of a process that has a default
+//! engine takes libcrypto's lock of engines for writing, which a child forked while another thread holds it finds locked without end.
 //!
 //! So the functions are set in libcrypto's own tables: the keys stay its own, and no lock is taken that stock does not take.
 

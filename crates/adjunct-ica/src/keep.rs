@@ -23,7 +23,7 @@ type Tag = Zeroizing<[u8; 32]>;
 #[derive(Debug)]
 pub struct Kept<T> {
     state: Lock<State<T>>,
-    /// How often all were to be wiped. Whoever has the lock sees to it, and looks again when it is open.
+    /// How often all keys were to be wiped. The holder of the lock wipes them, and checks again after it has released the lock.
     wishes: AtomicU32,
 }
 
@@ -63,7 +63,7 @@ impl<T> Kept<T> {
         Some(result)
     }
 
-    /// Runs `body` on a state of this process, with all wishes up to now fulfilled; gives also their number.
+    /// Runs `body` on a state of this process, after all requests to wipe up to now were carried out; also returns their number.
     fn settled<R>(&self, tries: usize, body: impl FnOnce(&mut State<T>) -> R) -> Option<(R, u32)> {
         let (result, wiped, gone) = self.state.try_hold(tries, |state, taken| {
             let gone = self.settle(state, taken);

@@ -24,7 +24,7 @@ fn command(program: &Path, what: &str) -> Command {
     command
 }
 
-/// Whoever reads a configuration that is a FIFO waits for ever.
+/// Reading a configuration that is a FIFO would block without end.
 #[test]
 fn curve448_is_there_before_any_configuration_is_read() {
     let fifo = libraries().join("openssl.cnf");

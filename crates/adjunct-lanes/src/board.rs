@@ -301,8 +301,8 @@ impl Caller<'_> {
         (self.board.leading.load(Relaxed) as usize) < self.engine.cpus
     }
 
-    /// Slots whose owners should be called to lead in place of the calling thread: this CPU has other threads to run, and they wait on one that
-    /// nobody leads on.
+    /// Slots whose owners should be called to lead in place of the calling thread: this CPU has other threads to run, and the owners wait on a CPU on
+    /// which no thread leads.
     fn elsewhere(&self, cpu: usize) -> Slots {
         let leads_on = |cpu: usize| self.board.leading_on[cpu % CPUS].load(Relaxed) > 0;
         let led = leads_on(cpu);

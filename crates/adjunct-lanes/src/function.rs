@@ -38,7 +38,7 @@ const FEW: u32 = 32;
 const PATIENCE: u32 = 8;
 const LEAST_PATIENCE: Duration = Duration::from_millis(10 * SLICE as u64);
 const MOST_PATIENCE: Duration = Duration::from_secs(1);
-/// Surveys before batches are tried again that were not worth it, at first and at most.
+/// Surveys before batches that were not faster are tried again, at first and at most.
 const FIRST_PAUSE: u32 = 16;
 const LAST_PAUSE: u32 = 4096;
 
@@ -166,7 +166,7 @@ impl Function {
         average(&self.waited, nanoseconds(time), 16);
     }
 
-    /// How long a job is to wait before its owner sees to it.
+    /// How long a job waits before its owner checks whether to lead or to run it alone.
     pub(super) fn patience(&self) -> Duration {
         let waited = Duration::from_nanos(self.waited.load(Relaxed).into());
         (LEAST_PATIENCE + PATIENCE * waited).min(MOST_PATIENCE)

@@ -1,39 +1,39 @@
-//! Who works and who waits at one gate, as one word, and the decisions about it: functions of that word alone, each of which one
-//! compare-and-exchange carries out.
+//! The state of one gate (which threads lead, wait or are awake) as one word, and the decisions about it: functions of that word alone, each carried
+//! out by one compare-and-exchange.
 //!
-//! A *gate* is where threads that ask for the same function meet. A thread that has put its job into a slot of the gate either *leads*
-//! (does a batch of jobs, its own and those of others) or *waits* (sleeps until its job is done, or until it is called to lead). A thread
-//! at the gate that does neither is *awake*: it has been served or called, and is on its way out. All of them have their signals put
-//! off until they are out, so that none of them leaves by a jump or ends on its way.
+//! A *gate* is where threads that ask for the same function meet. A thread that has put its job into a slot of the gate either *leads* (does a batch
+//! of jobs, its own and those of others) or *waits* (sleeps until its job is done, or until it is called to lead). A thread at the gate that does
+//! neither is *awake*: it has been served or called, and is on its way out. All of them have their signals blocked until they have left the gate, so
+//! that none leaves it by a jump or ends inside.
 //!
 //! # The argument
-//! *Nobody is forgotten.* Wherever the word says that a job waits, it says that somebody is awake or leads:
-//! * who arrives waits only where another is awake or leads ([`Word::arrive`]);
-//! * who leads is awake when the batch is done ([`Word::finish`]);
-//! * who is the last awake and sees that a job waits and nobody leads does not leave: it hands its place in the count of those
-//!   awake to the owner of a job that waits, which it wakes ([`Word::leave`]); that one leads, or finds that its job has been taken by
-//!   somebody who leads meanwhile, and leaves in the same way.
+//! *No job is forgotten.* Whenever the word says that a job waits, it says that a thread is awake or leads:
+//! * a thread that arrives waits only where another is awake or leads ([`Word::arrive`]);
+//! * a leader is awake when its batch is done ([`Word::finish`]);
+//! * the last thread awake does not leave while a job waits and no thread leads: it hands its place in the count of those awake to the owner of a job
+//!   that waits, which it wakes ([`Word::leave`]); that thread leads, or finds that another leader has taken its job meanwhile, and leaves in the
+//!   same way.
 //!
-//! Both are on their way: they run no code of the program's, and wait for nothing. So every job that waits is taken.
+//! A thread that is awake or leads makes progress: it runs no code of the program's, and waits for nothing. So every job that waits is taken.
 //!
-//! *Nobody starves.* A leader takes its own job and up to seven others, round from where the last one stopped. There are [`SLOTS`] slots: a
-//! job is passed over by less than `SLOTS / 7` batches.
+//! *No job starves.* A leader takes its own job and up to seven others, going round the slots from where the last leader stopped. There are [`SLOTS`]
+//! slots: fewer than `SLOTS / 7` batches run before a job that waits is taken.
 //!
-//! *Nobody waits for long.* Who is awake or leads may still not get a CPU: its control group has a small share, its CPU a greedy neighbour of
-//! a higher class, or a filter of system calls has ended it. So a thread waits for some time only, many times what waiters do
-//! ([`super::function`]). If its job still waits by then, it leads, whoever else is awake ([`Word::insist`]). If somebody has taken the job,
-//! it gives the job up and does it alone: the slot is the leader's to empty, and the place among those awake, which the leader
-//! counted for the owner, is the leader's to leave. The argument above needs no such time: it holds where nobody is ever impatient.
+//! *No thread waits for long.* A thread that is awake or leads may still not get a CPU: its control group has a small share, a thread of a higher
+//! scheduling class has its CPU, or a filter of system calls has ended it. So a thread waits for a limited time, many times the usual wait
+//! ([`super::function`]). If its job still waits by then, it leads, even if others are awake ([`Word::insist`]). If a leader has taken the job, it
+//! gives the job up and does it alone: the leader then empties the slot, and gives back the place among those awake that it counted for the owner.
+//! The argument above does not need this limit: it holds where no thread ever gives up.
 //!
-//! *Batches are full.* While others are awake, they mostly come back with the next job: who arrives waits for that, and the eighth leads. Where
-//! a CPU is idle, it matters where they are: woken on the CPU of the thread that arrives, they run when it sleeps, and it waits; else they may
-//! be waiting for a CPU that somebody leads on, until that batch is over, and the seventh leads, or the sixth where batches are short. (To
-//! give the CPU to them by sched_yield(2) fills two batches on two CPUs better; but beside a program that wants the CPU all the time it
-//! did an eighth of the work.) Where nobody is awake to come back and a CPU is idle, whoever arrives leads.
+//! *Batches are full.* Threads that are awake mostly come back with the next job: a thread that arrives waits for that, and the eighth leads. Where a
+//! CPU is idle, it matters where they are: if they were woken on the CPU of the thread that arrives, they run when it sleeps, and it waits; otherwise
+//! they may be waiting for a CPU on which a thread leads, until that batch is over, and the seventh leads, or the sixth where batches are short.
+//! (Giving the CPU to them by sched_yield(2) fills two batches on two CPUs better; but beside a program that uses the CPU all the time it did an
+//! eighth of the work.) Where no thread is awake and a CPU is idle, a thread that arrives leads.
 //!
-//! *CPUs do not idle.* The system is slow to move a thread that is ready to run to an idle CPU, but wakes one there. So where a CPU is idle
-//! and this one has other threads to run, who should lead calls the owner of a job that waits to do it in its place: one that sleeps on
-//! a CPU that nobody leads on ([`Arrival::Calls`]). It is among those awake until then.
+//! *CPUs do not idle.* Linux is slow to move a runnable thread to an idle CPU, but wakes a sleeping one there. So where a CPU is idle and this one
+//! has other threads to run, the thread that should lead calls the owner of a job that waits to lead instead: one that sleeps on a CPU on which no
+//! thread leads ([`Arrival::Calls`]). It is among those awake until then.
 //!
 //! The tests at the end go through all interleavings of a few threads, with these functions.
 
@@ -155,10 +155,10 @@ fn some(slots: Slots, count: usize, turn: usize) -> Slots {
 #[repr(u8)]
 pub(super) enum State {
     Free = 0,
-    /// The job is to be taken; its owner sleeps, or is about to arrive, or to sleep.
+    /// The job waits to be taken; its owner sleeps, or is about to arrive or to sleep.
     Waits,
-    /// The job is to be taken; its owner was called to lead, and is among those awake. Called is who has the slot by then: the call may have been for
-    /// an earlier owner, and is as good for the one that is about to arrive.
+    /// The job is to be taken; its owner was called to lead, and is among those awake. The call applies to the owner that the slot has by then: it
+    /// may have been made for an earlier owner, and serves the one that is about to arrive as well.
     Called,
     /// A leader does the job.
     Taken,
@@ -271,7 +271,7 @@ mod tests {
     const FULL: usize = 2;
 
     impl Model {
-        /// Makes a model of threads with this many jobs each, all of which can be impatient as often.
+        /// Makes a model of threads with this many jobs each, each of which can give up waiting `impatience` times.
         fn new(jobs: &[u8], impatience: u8, deaths: u8) -> Model {
             let thread = |&jobs| Thread { step: Step::Out, jobs, slot: 0, impatience };
             // A slot that was given up is not free at once.
@@ -540,7 +540,7 @@ mod tests {
         explore_all(&[&[2, 2], &[1, 1, 1]], &[&[3, 3], &[2, 1, 1]], 1, 0);
     }
 
-    /// Whoever waited for a leader that ended goes on.
+    /// Threads that waited for a leader that ended go on.
     #[test]
     fn a_leader_that_ends_is_nobodys_end() {
         explore_all(&[&[2, 2], &[1, 1, 1]], &[&[2, 1, 1]], 4, 1);

@@ -24,7 +24,7 @@ use std::time::Instant;
 const WAITS: u8 = 0;
 /// The job is in a batch.
 const TAKEN: u8 = 1;
-/// The ticket was dropped: nobody does the job any more.
+/// The ticket was dropped: the job is not run any more.
 const DROPPED: u8 = 2;
 /// Done, with a [`Result`] from here on.
 const DONE: u8 = 3;
@@ -58,8 +58,8 @@ impl Drop for Waiting {
     }
 }
 
-/// Batches of one job in a row after which the next operations of their kind are done at once, and the number of those. A loop that has one operation
-/// at a time pays for the way round it, and has nothing of it.
+/// The number of consecutive batches with one job after which the next operations of their kind run without pausing, and how many do. A loop with one
+/// operation at a time would pay for the pause and gain nothing.
 const LONELY: u8 = 4;
 const AT_ONCE: u8 = 128;
 
@@ -161,7 +161,7 @@ pub(super) fn waiting() -> usize {
     Mine::with(false, |mine| Queue::ALL.iter().map(|&(queue, _)| mine.waiting(queue)).sum()).unwrap_or(0)
 }
 
-/// Whether an operation of this queue is worth being put down: not where the last ones of this thread had no company. Ask once for each.
+/// Whether an operation of this queue should be queued: not where the last batches of this thread had one job each. Call it once for each operation.
 pub(super) fn worth_waiting(queue: Queue) -> bool {
     let worth = |mine: &mut Mine| {
         let list = &mut mine.0[queue as usize];

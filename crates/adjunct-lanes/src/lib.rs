@@ -72,7 +72,7 @@ static ASKED: AtomicU8 = AtomicU8::new(Accelerator::On as u8);
 /// Somebody has asked for it in this program by name: then it is on where a filter of system calls is in force or to be expected, too.
 static BY_NAME: AtomicBool = AtomicBool::new(false);
 
-/// Whether this CPU has lanes, for RSA's private operations at least. Where it has not, callers do all themselves.
+/// Whether this CPU has lanes, for RSA's private operations at least. Where it has none, callers run all operations themselves.
 pub fn available() -> bool {
     cpu::rsa_lanes().is_some()
 }

@@ -14,7 +14,7 @@ use std::any::Any;
 use std::cell::Cell;
 use std::sync::OnceLock;
 
-/// What belongs to a paused request. Dropped in its place should its caller never go on: that takes the request back.
+/// What belongs to a paused request. It is dropped where it lies if its caller never goes on, which withdraws the request.
 pub type Held = Box<dyn Any + Send>;
 
 /// How a caller lets its thread do something else.
@@ -22,11 +22,11 @@ pub trait Pause: Sync {
     /// Whether the calling operation can pause just now. Asked by every operation.
     fn possible(&self) -> bool;
 
-    /// Lets the thread go on elsewhere and returns, in the same thread, when it has come back. It may come back without
-    /// having done anything. False, at once, where it cannot go: no descriptor to be woken by, say.
+    /// Lets the thread go on elsewhere and returns, in the same thread, when it has come back. The thread may come back without having done anything.
+    /// False, at once, where it cannot pause, for instance because there is no descriptor to wake it by.
     ///
-    /// `held` is owned by whoever can tell that the caller will never go on; it is back in its place afterwards. Where nobody
-    /// can tell, what it holds keeps its place in the queue, and the process's memory, until the process ends.
+    /// While paused, `held` belongs to the interface that can tell that the caller will never go on; afterwards it is back in its place. Where no
+    /// interface can tell, the request keeps its place in the queue and its memory until the process ends.
     fn pause(&self, held: &mut Held) -> bool;
 }
 

@@ -113,7 +113,7 @@ pub struct Private {
     /// The input, then the output; as long as the modulus.
     block: [u8; MAX_SIZE],
     done: bool,
-    /// Whoever asked checks the output: lanes need not.
+    /// The caller checks the output, so lanes need not.
     #[cfg_attr(not(target_arch = "x86_64"), allow(dead_code))]
     unchecked: bool,
 }

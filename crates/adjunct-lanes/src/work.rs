@@ -1,4 +1,4 @@
-//! A kind with its type erased, so that whoever leads can do the jobs of others.
+//! A kind with its type erased, so that the leading thread can run the jobs of other threads.
 
 use super::function::{self, Function};
 use super::kind::Kind;

@@ -46,9 +46,9 @@ const BESIDE_DEFAULT: [&str; 2] = ["OSSL_PROVIDER_try_load", "OSSL_PROVIDER_try_
 /// Functions for which OpenSSL loads `default` before the first search.
 const FOR_DEFAULT: [&str; 2] = ["OSSL_PROVIDER_available", "OSSL_PROVIDER_do_all"];
 
-/// The phase of a watch, in the lower half of [`Seen::phase`]: it is told of the providers that exist already.
+/// The phase of a watch, in the lower half of [`Seen::phase`]: OpenSSL reports the providers that exist already.
 const TOLD: u64 = 0;
-/// Nobody has searched for an algorithm.
+/// No search for an algorithm has been made.
 const FRESH: u64 = 1;
 /// adjunct serves, whatever comes.
 const SERVES: u64 = 2;
@@ -78,7 +78,7 @@ struct Seen {
     query: AtomicPtr<c_char>,
 }
 
-/// OpenSSL goes on calling with the number of one that is gone, until the library context is.
+/// The watches, by number: OpenSSL may still call with the number of a watch that is gone, until the library context is freed.
 static SEEN: Slab<Seen> = Slab::new();
 
 /// The watch that a provider keeps.

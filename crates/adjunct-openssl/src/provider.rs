@@ -129,8 +129,8 @@ impl Provider {
         library.map_or(self.version >= (3, 6), fallback::Library::tells_chacha20_counter)
     }
 
-    /// Whether a wrong PKCS#1 v1.5 padding can give a message all the same: as OpenSSL does from 3.2 on, and older ones with
-    /// a distribution's patch, or where the configuration asks for it.
+    /// Whether a wrong PKCS#1 v1.5 padding can give a random message instead of an error: where OpenSSL does so (from 3.2 on, and older ones with a
+    /// distribution's patch), or where the configuration asks for it.
     pub fn rejects_implicitly(&self) -> bool {
         self.implicit_rejection || self.library.get(&self.core).is_some_and(fallback::Library::rejects_implicitly)
     }

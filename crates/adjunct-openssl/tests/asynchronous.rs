@@ -1,5 +1,5 @@
-//! Operations in OpenSSL's asynchronous jobs, in a foreign program (`asynchronous/program.c`) that is its own event loop:
-//! that they pause, wake their loop and are right, and what becomes of jobs that nobody resumes.
+//! Operations in OpenSSL's asynchronous jobs, in a foreign program (`asynchronous/program.c`) that is its own event loop: that they pause, wake their
+//! loop and are right, and what becomes of jobs that are never resumed.
 //!
 //! The program puts a page that faults below every job's stack.
 

@@ -104,7 +104,7 @@ fn parameters_and_templates_generate_alike() {
     }
 }
 
-/// Points of P-256 and encodings that are none.
+/// Points of P-256, and encodings of no point.
 fn points(key: &Key) -> Vec<Vec<u8>> {
     let data = to_data(key, PUBLIC | DOMAIN).unwrap();
     let full = data.iter().find(|v| v.name.as_c_str() == c"pub").unwrap().data.clone();

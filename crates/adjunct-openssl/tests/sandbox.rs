@@ -77,7 +77,7 @@ impl Drop for Run {
     }
 }
 
-/// What the module may do beside that, by the way the program went.
+/// The system calls that the module may make in addition, for a program that takes these steps.
 fn more(steps: &str) -> Calls {
     let mut calls = by_chance(steps);
     // Loaded by root: it looks who the user is.
@@ -129,7 +129,7 @@ like_stock! {
     eight_threads_that_never_were_roots "ULPCG";
 }
 
-/// The counts go to whom they belong, all the same.
+/// Operations are still counted for the right user.
 #[test]
 fn what_is_done_confined_is_counted() {
     if !runner::natively("no seccomp in qemu's user mode") || !root() || adjunct::sandbox::filtered() {

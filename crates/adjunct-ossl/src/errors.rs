@@ -29,8 +29,8 @@ impl Errors {
         self.marked(true, body)
     }
 
-    /// Runs `body`, which raises errors, and takes them back where they were not wanted: done either way, so that the time
-    /// it takes does not tell an attacker which it was.
+    /// Runs `body`, which raises errors, and removes them again where they are `unwanted`. `body` runs in both cases, so that the time does not tell
+    /// an attacker which it was.
     pub fn raise_unless(&self, unwanted: bool, body: impl FnOnce()) {
         self.marked(unwanted, body);
     }

@@ -83,7 +83,7 @@ pub fn of_libcrypto(libcrypto: Object, functions: &[&str]) -> bool {
     object::find_loaded(imports).is_some()
 }
 
-/// The bytes by which names begin: of most symbols, one tells that they are none of these.
+/// For each byte, whether one of the names begins with it: for most symbols the first byte alone shows that they are not among the names.
 type Beginnings = [bool; 256];
 
 fn beginnings<'a>(names: impl IntoIterator<Item = &'a &'a str>) -> Beginnings {

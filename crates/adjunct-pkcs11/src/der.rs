@@ -74,7 +74,7 @@ fn pack(algorithm: AlgorithmIdentifierRef<'_>, der: &[u8]) -> Option<Der> {
     info.to_der().ok().map(Zeroizing::new)
 }
 
-/// The attributes that make a public key, by its SubjectPublicKeyInfo: class, type and numbers; `None` where the bytes are none.
+/// The attributes that make a public key, by its SubjectPublicKeyInfo: class, type and numbers; `None` where the bytes are no such structure.
 pub fn public_key(der: &[u8]) -> Option<Vec<Attribute>> {
     let info = SubjectPublicKeyInfoRef::from_der(der).ok()?;
     let bits = info.subject_public_key.as_bytes()?;

@@ -40,7 +40,7 @@ pub trait Signer: Again + Send {
     /// Takes a part of the data.
     ///
     /// # Errors
-    /// `CKR_DATA_LEN_RANGE` where the mechanism takes no more.
+    /// `CKR_DATA_LEN_RANGE` where the mechanism accepts no further data.
     fn update(&mut self, data: &[u8]) -> Result;
 
     /// The longest result, in bytes.
@@ -72,7 +72,7 @@ pub trait Verifier: Again + Send {
     /// Takes a part of the data.
     ///
     /// # Errors
-    /// `CKR_DATA_LEN_RANGE` where the mechanism takes no more.
+    /// `CKR_DATA_LEN_RANGE` where the mechanism accepts no further data.
     fn update(&mut self, data: &[u8]) -> Result;
 
     /// # Errors

@@ -216,7 +216,7 @@ pub fn close(module: &'static InitState, handle: Handle) -> Result {
     Ok(())
 }
 
-/// Has sessions forget an object that was taken out of its place.
+/// Removes an object that no longer exists, with its prepared key, from the sessions that keep it.
 pub fn forget(handle: Handle, object: &Object) {
     fence(SeqCst);
     let from = |session: &Session| {
@@ -395,7 +395,7 @@ impl Session {
         self.begin(field, Running::begun(mechanism, pin, operation)?)
     }
 
-    /// Puts other operations there than those that run. A search goes on.
+    /// Replaces the active operations of the session by others, except a search, which stays active.
     pub fn replace(&self, mut operations: Active) {
         let old = self.hold(|active| {
             operations.find = active.find.take();

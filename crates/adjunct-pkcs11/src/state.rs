@@ -1,7 +1,7 @@
 //! Operations saved into bytes and brought back (C_GetOperationState, C_SetOperationState): hashes, and HMACs made and checked.
 //!
-//! The bytes are encrypted and authenticated under keys of this process, so that nobody makes a state or reads one. The tag of the
-//! plain state is also what its key stream is made of (a synthetic IV): no two states share one.
+//! The bytes are encrypted and authenticated under keys of this process, so that no program can forge or read a state. The tag of the plain state is
+//! also what its key stream is made of (a synthetic IV): no two states share one.
 
 use crate::mechanism::{digest, mac};
 use crate::objects;

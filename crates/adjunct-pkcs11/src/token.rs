@@ -191,8 +191,8 @@ impl Token {
     /// Logs a user in.
     ///
     /// # Errors
-    /// `CKR_USER_ALREADY_LOGGED_IN`, `CKR_USER_ANOTHER_ALREADY_LOGGED_IN`; `CKR_USER_TYPE_INVALID` for one that the token has not; those of
-    /// [`Store::check_pin`].
+    /// `CKR_USER_ALREADY_LOGGED_IN`, `CKR_USER_ANOTHER_ALREADY_LOGGED_IN`; `CKR_USER_TYPE_INVALID` for a type of user that the token does not have;
+    /// those of [`Store::check_pin`].
     pub fn login(&self, user: CK_USER_TYPE, pin: &[u8]) -> Result {
         let (user, holder) = match user {
             CKU_USER => (LoggedIn::User, Holder::User),

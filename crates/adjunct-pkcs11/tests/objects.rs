@@ -45,8 +45,8 @@ fn what_only_a_copy_changes_is_read_only() {
     }
 }
 
-/// What restricts nothing is empty, and no attribute that is missing: of a key without CKA_ALLOWED_MECHANISMS programs ask for it all the same, in
-/// one call with others.
+/// An attribute that restricts nothing is empty and not missing: programs ask for CKA_ALLOWED_MECHANISMS, in one call with others, of keys without it
+/// too.
 #[test]
 fn attributes_that_say_nothing_are_empty() {
     let session = Session::open();

@@ -1,5 +1,5 @@
-//! Calls that are asked for the length of their result first, as programs in C++ do it: they allocate what they are told, and an empty vector's
-//! address is null. Whatever the length of the result is, the second call must do the work.
+//! Calls that first ask for the length of the result, as programs in C++ do: these allocate that many bytes, and the address of an empty vector is
+//! null. For any length of the result the second call must do the operation.
 
 mod common;
 

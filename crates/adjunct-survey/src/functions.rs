@@ -1,4 +1,4 @@
-//! What it means that a program calls a function of OpenSSL: whether providers, engines or nobody can serve the call.
+//! What it means that a program calls a function of OpenSSL: whether a provider, an engine or neither can serve the call.
 
 use adjunct::config::engine_methods::{EC_CALLS, RSA_CALLS};
 

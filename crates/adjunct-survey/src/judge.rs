@@ -47,7 +47,7 @@ impl Gets {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Rights {
-    /// The rights of whoever starts the program.
+    /// The program runs with the rights of the user who starts it.
     #[default]
     Own,
     /// The rights of the file's owner.

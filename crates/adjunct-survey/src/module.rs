@@ -136,9 +136,9 @@ impl Args {
 
 /// The module to load: the one given, or the one beside this program or in the folder where OpenSSL looks for `installed` ones.
 ///
-/// Root takes only what nobody else can change, or what `--trust-module` is said for. For a [`Purpose::Run`], what lies beside the
-/// program needs no more trust than the program, which root runs: who can replace a file there can replace the program. A
-/// configuration outlives that decision, and is read by programs of every user, so that there is no such exception for it.
+/// Root takes only a module that no other user can change, or any with `--trust-module`. For a [`Purpose::Run`], what lies beside the program needs
+/// no more trust than the program, which root runs: a user who can replace a file there can replace the program. For a configuration there is no such
+/// exception, because it lasts and programs of every user read it.
 ///
 /// # Errors
 /// [`Failure`]: none found, or one that must not be loaded.
@@ -234,8 +234,8 @@ pub fn pkcs11_folders() -> impl Iterator<Item = PathBuf> {
     [triplet.as_str(), "/usr/lib64/pkcs11", "/usr/lib/pkcs11"].map(PathBuf::from).into_iter()
 }
 
-/// Checks, for root, that `library` is one that nobody else can change, or that `--trust-module` is given. A name without a folder is left to the
-/// loader, which finds the system's own by it.
+/// Checks, for root, that no other user can change `library`, or that `--trust-module` is given. A name without a folder is left to the loader, which
+/// finds the system's own by it.
 ///
 /// # Errors
 /// [`Failure`] that says who else could change it.

@@ -258,9 +258,8 @@ fn root(proc: &Path, folder: &Path, cgroup: &str) -> Option<Root> {
     Some(if apart || names.iter().any(|name| cgroup.contains(name)) { Root::Container } else { Root::Chroot })
 }
 
-/// The service in `/proc/PID/cgroup` that this systemd knows: below its slices the first part of the path is a unit, and what lies below
-/// that is the unit's own affair, a container's services among it. Below `user@1000.service` there are that user's units. `above` is the
-/// group of systemd itself.
+/// The service in `/proc/PID/cgroup` that this systemd knows: below its slices the first part of the path is a unit, and what lies below that belongs
+/// to the unit, such as a container's services. Below `user@1000.service` there are that user's units. `above` is the group of systemd itself.
 fn unit(cgroup: &str, above: &str) -> Option<Unit> {
     groups(cgroup).find_map(|path| {
         let path = path.strip_prefix(above)?;

@@ -27,7 +27,7 @@ pub fn can_consent(yes: bool, json: bool) -> Result<(), Failure> {
 /// Asks whether to make a change, unless `yes` has said so.
 ///
 /// # Errors
-/// The answer is no, there is nobody to ask ([`can_consent`]), or a signal came.
+/// The answer is no, there is no terminal to ask at ([`can_consent`]), or a signal came.
 pub fn consented(question: &str, yes: bool, json: bool) -> Result<(), Failure> {
     can_consent(yes, json)?;
     if yes || is_yes(&line(&format!("{question} [y/N]"))?) {

@@ -1,9 +1,8 @@
-//! The one way to read a file that somebody else may have chosen.
+//! The one way to read a file whose path or contents another user may have chosen.
 //!
-//! Root's commands come to files that other users name: a configuration in their home, one that their program's libcrypto
-//! reads, a file that one of these includes. Opened in the ordinary way, a FIFO blocks, a device may act on being opened
-//! (/dev/watchdog, a tape), and /dev/zero is read without end. Here nothing but a regular file is opened at all, opening
-//! never waits (not for a lease either), and no more is read than a limit.
+//! Root's commands come to files that other users name: a configuration in their home, one that their program's libcrypto reads, a file that one of
+//! these includes. Opened in the ordinary way, a FIFO blocks, a device may act on being opened (/dev/watchdog, a tape), and /dev/zero is read without
+//! end. Here nothing but a regular file is opened at all, opening never waits (not for a lease either), and reading stops at a limit.
 
 use rustix::fs::{FileType, Mode, OFlags};
 use rustix::io::Errno;

@@ -9,7 +9,7 @@ use std::io::{ErrorKind, IsTerminal, Write};
 /// Writes a report. A reader that went away (`| head`) is no failure; a full disk is.
 ///
 /// # Errors
-/// [`Failure::Failed`] where standard output takes no more.
+/// [`Failure::Failed`] where standard output cannot be written.
 pub fn print(text: &str) -> Result<(), Failure> {
     write(&harmless(text))
 }

@@ -62,7 +62,7 @@ impl Folder {
         self.link.as_deref().unwrap_or(&self.path)
     }
 
-    /// Path of the folder itself, for whoever moves it.
+    /// Path of the folder itself, for callers that move it.
     pub fn itself(&self) -> &Path {
         &self.path
     }

@@ -81,10 +81,10 @@ impl Sink {
         }
     }
 
-    /// Writes the text. Where the file takes no more, the text goes to standard output, and where that takes no more, to standard error.
+    /// Writes the text. Where the file cannot be written, the text goes to standard output, and where that fails, to standard error.
     ///
     /// # Errors
-    /// [`Failure`] where it takes no more; a file is then what it was before.
+    /// [`Failure`] where it cannot be written; a file is then what it was before.
     pub fn write(&self, text: &str) -> Result<(), Failure> {
         let (failure, rescued) = match self.try_write(text) {
             Ok(()) => return Ok(()),
@@ -199,7 +199,7 @@ impl Ended {
     }
 }
 
-/// Opens an existing file to be written in place. A pipe that nobody reads is an error: opening it would wait without end.
+/// Opens an existing file to be written in place. A pipe without a reader is an error, because opening it would block without end.
 fn in_place(path: &Path) -> std::io::Result<File> {
     let flags = OFlags::WRONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
     match rustix::fs::open(path, flags, Mode::empty()) {

@@ -1,6 +1,6 @@
 //! Hexadecimal digits that people and files give.
 
-/// The bytes of pairs of digits; `None` where they are none.
+/// The bytes that pairs of hexadecimal digits stand for; `None` where the text is not made of such pairs.
 pub fn bytes(text: &str) -> Option<Vec<u8>> {
     let digits: Option<Vec<u8>> =
         text.chars().map(|c| c.to_digit(16).and_then(|digit| u8::try_from(digit).ok())).collect();

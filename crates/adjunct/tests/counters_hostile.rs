@@ -161,7 +161,7 @@ fn remarks() -> Vec<String> {
     counters::remarks(me()).iter().map(ToString::to_string).collect()
 }
 
-/// A process that opens the counters and counts says nothing and loses nothing, where a segment is in the way; a reader who asks is told which.
+/// A process that counts prints nothing and loses no count where another segment has its key; the remarks for a reader name that segment.
 fn passed_over(id: i32, why: &str) {
     let uid = me();
     let before = counted(uid);

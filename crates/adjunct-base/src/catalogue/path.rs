@@ -15,7 +15,8 @@ pub enum Reason {
     Parameter = 3,
     /// The operation was handed to OpenSSL's default provider.
     Delegated = 4,
-    /// The operation was in no batch, and only batches run on the instruction: nobody asked for another at the same time, or alone was faster.
+    /// The operation was in no batch, and only batches run on the instruction: no other operation was asked for at the same time, or one alone was
+    /// faster.
     Alone = 5,
     /// The operation was in a batch of vectors without dedicated instructions.
     Batch = 6,

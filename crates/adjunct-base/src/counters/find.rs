@@ -1,8 +1,8 @@
 //! Finds a user's segment: the keys that are tried, and the segments found under them.
 //!
 //! A key is a hash, so anybody can compute another user's and make a segment under it first. So several keys are tried in turn. If all are taken, a
-//! segment without a key is made, which nobody can take; it is found in the system's list by its owner, creator, mode, size and identity. A program
-//! thus makes two system calls for each key that is taken, and nothing keeps it from counting but the system's own limits.
+//! segment without a key is made, which no other user can take; it is found in the system's list by its owner, creator, mode, size and identity. A
+//! program thus makes two system calls for each key that is taken, and nothing keeps it from counting but the system's own limits.
 #![forbid(unsafe_code)]
 
 use super::layout::{Fnv, REASONS, SLOTS, VERSION};

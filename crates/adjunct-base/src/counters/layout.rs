@@ -18,7 +18,7 @@ pub(super) const REASONS: usize = Reason::ALL.len();
 /// Offset of the fallbacks in a block of counters; the queues and the block's end follow.
 const FALLBACKS: usize = Row::COUNT * CELLS;
 const QUEUES: usize = FALLBACKS + Function::ALL.len() * REASONS * FALLBACK;
-/// Words of a fallback: calls, then bytes, on one line, since whoever counts the one counts the other.
+/// Words of a fallback: calls, then bytes, in one cache line, because both are counted together.
 const FALLBACK: usize = 2;
 /// Words of a queue: batches by lanes filled, operations in lanes, operations alone, lanes that went wrong, operations on cards, and refusals of
 /// cards by reason.
@@ -175,7 +175,7 @@ impl Head {
         if found == ours { Ok(()) } else { Err(found) }
     }
 
-    /// Takes the reset lock from `holder`, 0 for nobody; gives the holder if that fails.
+    /// Takes the reset lock from `holder`, which is 0 where the lock is free; gives the holder if that fails.
     pub(super) fn lock_resets(&self, holder: u64, me: u64) -> Result<(), u64> {
         self.resetting.compare_exchange(holder, me, AcqRel, Acquire).map(|_| ())
     }

@@ -12,7 +12,7 @@ use std::sync::atomic::AtomicPtr;
 use std::sync::atomic::Ordering::{Acquire, Release};
 
 const MODE: u32 = 0o600;
-/// Bit in the mode of a segment that was removed and is gone once nobody has it mapped. The system takes its key away.
+/// Bit in the mode of a segment that was removed and is gone once no process has it mapped. Linux has then released its key.
 const REMOVED: u32 = 0o1000;
 // Missing in the libc crate; <bits/shm.h> and <linux/shm.h>.
 const SHM_STAT: c_int = 13;
@@ -67,7 +67,7 @@ pub(super) enum Wrong {
     Owner,
     /// Other users than the owner may use the segment, or its owner may not.
     Mode,
-    /// The segment has not the size of this layout.
+    /// The segment's size is not that of this layout.
     Size,
     /// The segment's first word is not that of our segments.
     Content(u64),
@@ -76,7 +76,7 @@ pub(super) enum Wrong {
 }
 
 impl Wrong {
-    /// Whether only this key is out of the question: another user's segment has it, or a damaged one, or one that was removed just now.
+    /// Whether only this key is unusable: another user's segment has it, or a damaged one, or one that was removed just now.
     pub(super) fn is_of_this_key(&self) -> bool {
         match self {
             Wrong::System("shmget", error) => matches!(error.raw_os_error(), Some(libc::EACCES | libc::EINVAL)),
@@ -283,7 +283,7 @@ impl<T: Kind> Kept<T> {
         unsafe { self.0.load(Acquire).as_ref() }
     }
 
-    /// Counts there no more. Who has it keeps it.
+    /// Ends counting in the segment. Threads that have read its address may still use it.
     pub(super) fn clear(&self) {
         self.0.store(null_mut(), Release);
     }

@@ -1,12 +1,12 @@
 //! Calls and bytes per user and function, shared by all processes of the machine.
 //!
-//! # Where they live One segment of SysV shared memory per user (`segment.rs`), and one of root's for switched users (`switched.rs`): what processes
-//! that were loaded as root count while they are somebody else. Not a file in /dev/shm: a segment cannot be truncated under those who have it mapped
-//! (no SIGBUS), needs no mounted file system with room, no descriptor that a daemon may close, and no path that a chroot hides. A segment is used
-//! only if its owner *and* its creator are the user, its mode is 0600, its size exact and its first word (magic, version, hash of the layout and of
-//! whose it is) ours; else the next of several keys is tried, and last a segment without a key (`find.rs`). So no user can take the place of
-//! another's segment, and two versions with different layouts never read each other's numbers. Nothing read from a segment is used as an index,
-//! length or pointer.
+//! # Where they live
+//! One segment of SysV shared memory per user (`segment.rs`), and one of root's for switched users (`switched.rs`): what processes that were loaded
+//! as root count while they run as another user. Not a file in /dev/shm: a segment cannot be truncated under those who have it mapped (no SIGBUS),
+//! needs no mounted file system with room, no descriptor that a daemon may close, and no path that a chroot hides. A segment is used only if its
+//! owner *and* its creator are the user, its mode is 0600, its size exact and its first word (magic, version, hash of the layout and of the owner)
+//! ours; else the next of several keys is tried, and last a segment without a key (`find.rs`). So no user can take the place of another's segment,
+//! and two versions with different layouts never read each other's numbers. Nothing read from a segment is used as an index, length or pointer.
 //!
 //! How often mechanisms of PKCS #11 were used has segments of its own (`uses.rs`), found and trusted in the same way.
 //!
@@ -15,10 +15,11 @@
 //! # What stands in it
 //! ```text
 //! identity | reset lock | resets | 1024 owner words | 2 baselines | 1024 slots
-//! ``` A slot is a 64-byte line per catalogue row (hardware, software x encrypt, decrypt x calls, bytes), the fallbacks by function and reason
-//! (calls, bytes), and the accelerator's queues (batches by lanes filled, operations in lanes and alone, lanes that went wrong). A thread owns a slot
-//! and is the only one to write there: counting is plain loads and stores on lines that no other thread touches. Slot 0 is shared, with atomic
-//! additions, by threads that find no free slot.
+//! ```
+//! A slot is a 64-byte line per catalogue row (hardware, software x encrypt, decrypt x calls, bytes), the fallbacks by function and reason (calls,
+//! bytes), and the accelerator's queues (batches by lanes filled, operations in lanes and alone, lanes that went wrong). A thread owns a slot and is
+//! the only one to write there: counting is plain loads and stores on lines that no other thread touches. Slot 0 is shared, with atomic additions, by
+//! threads that find no free slot.
 //!
 //! *Counters are never moved.* A slot's next owner adds to the numbers of the last one; what was counted is the sum over all slots at any moment,
 //! whichever process was killed when. Numbers are never moved from slot to slot, and so not lost on the way. An owner is one word and changes hands
@@ -26,10 +27,10 @@
 //! and one instruction puts it in force.
 //!
 //! # Slots of the dead
-//! A thread gives its slot back when it ends. Slots of killed processes are taken back when slots get scarce, by who opens
-//! the counters then, never later: a sandbox may kill a process for asking whether another lives. An owner is dead if its
-//! pid is gone, was reused (start time), has called exec since (AT_RANDOM), or if nobody else has the segment mapped. An
-//! owner in another pid or time namespace is left alone. If all are taken, counts go to slot 0: slower, still exact.
+//! A thread gives its slot back when it ends. Slots of killed processes are freed when slots get scarce, by a process while it opens the counters,
+//! never later: a sandbox may kill a process for asking whether another lives. An owner is dead if its pid is gone, was reused (start time), has
+//! called exec since (AT_RANDOM), or if nobody else has the segment mapped. An owner in another pid or time namespace is left alone. If all are
+//! taken, counts go to slot 0: slower, still exact.
 //!
 //! # Fork
 //! The process's generation ([`crate::fork`]) is the *epoch*; a thread's slot is valid in the epoch it was taken in. So a child's
@@ -46,11 +47,11 @@
 //! Nothing in memory tells that the effective user has changed, so geteuid stays: a filter that a program loaded as root closes
 //! later has to allow it.
 //!
-//! *Why a segment of its own.* Its slots are sticky, so many users would use up root's. It is read by root alone, and by who
-//! has CAP_IPC_OWNER: whoever could read it would see the size of each record of other users' connections while they go on, which tells passwords typed and pages
-//! read. So what sshd does for a user is shown to root (`adjunct stats -U`), and to the user what their own programs do. A process
-//! that gives up root keeps root's segments mapped, this and root's own, and may falsify the numbers there, no more: the mappings
-//! cannot be given up without a system call, and pages taken away could be mapped again.
+//! *Why a segment of its own.* Its slots are sticky, so many users would use up root's. It can be read by root and with CAP_IPC_OWNER alone: a reader
+//! sees the size of each record of other users' connections while they last, which can reveal typed passwords and visited pages. So what sshd does
+//! for a user is shown to root (`adjunct stats -U`); users see what their own programs do. A process that gives up root keeps root's segments mapped,
+//! this and root's own, and may falsify the numbers there but nothing else: the mappings cannot be given up without a system call, and pages taken
+//! away could be mapped again.
 //!
 //! # Known limits
 //! * A process that is forked into a new pid namespace without exec records ids of that namespace as if of its parent's
@@ -65,10 +66,9 @@
 //!   has it mapped or `RemoveIPC=no` stands in logind.conf. It spares root and system users, so daemons' counters stay.
 //!
 //! # Environment
-//! `ADJUNCT_STATS=off` switches counting off; `on` counts also under a filter of system calls, which then has to allow shmget,
-//! shmctl and shmat. `ADJUNCT_STATS_KEY=<any word>` gives tests counters of their own: it is
-//! hashed into the keys; who sets it removes them in the end ([`delete`]). Both are ignored in programs that run with
-//! another's rights.
+//! `ADJUNCT_STATS=off` switches counting off; `on` counts also under a filter of system calls, which then has to allow shmget, shmctl and shmat.
+//! `ADJUNCT_STATS_KEY=<any word>` gives tests counters of their own: it is hashed into the keys; the test that sets it removes the segments in the
+//! end ([`delete`]). Both are ignored in programs that run with another's rights.
 
 mod find;
 mod layout;
@@ -113,8 +113,8 @@ fn counting() -> bool {
     COUNTING.load(Relaxed)
 }
 
-/// Maps the counters of the effective user, and for root those of the users it may become. Never fails and says nothing: where
-/// there are none to be had, nothing is counted, and [`remarks`] say why.
+/// Maps the counters of the effective user, and for root those of the users it may become. Never fails and says nothing: where none can be opened,
+/// nothing is counted, and [`remarks`] say why.
 pub fn open() {
     process::open();
 }
@@ -250,7 +250,7 @@ pub fn obstacles(uid: u32) -> Result<Vec<Error>, Error> {
     reader::obstacles(settings::prefix(), uid)
 }
 
-/// Has this process count uses of mechanisms for the effective user of now. Never fails and says nothing.
+/// Has this process count uses of mechanisms for the current effective user. Never fails and says nothing.
 pub fn open_uses() {
     uses::open();
 }

@@ -7,8 +7,8 @@ use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 /// The owner of a slot, in one word, so that it changes hands in one instruction and a kill at any moment leaves either a free slot or a complete
 /// owner. From the lowest bit: pid (22), namespaces (16), start time (12), image (8), use (6).
 ///
-/// Everything but the pid only serves to tell that an owner is dead; where two owners agree in it by chance, a dead slot
-/// stays taken for a while. `namespaces` 0 and `start` 0 mean "not known".
+/// Everything but the pid only serves to find out that an owner is dead; where two owners agree in it by chance, the slot of a dead one stays taken
+/// for a while. `namespaces` 0 and `start` 0 mean "not known".
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Owner(u64);
 

@@ -27,13 +27,13 @@ const EAGER: u16 = 256;
 const BETWEEN_CHECKS: u16 = 63;
 /// Counts in the shared slot before a thread looks again for one of its own.
 const PATIENCE: u16 = 4096;
-/// Slots owned from which on a comer looks for dead owners, and from which on it also looks for reused pids.
+/// Numbers of owned slots from which on a new owner looks for dead owners, and from which on it also looks for reused pids.
 const CROWDED: usize = SLOTS / 16;
 const FULL: usize = SLOTS / 2;
-/// Slots owned from which on a comer looks for dead owners where a slot is one user's for good: those of the dead are wanted back before
-/// the next user takes new ones.
+/// The number of owned slots from which on a new owner looks for dead owners where a slot belongs to one user for good: slots of dead owners have to
+/// be freed before the next user takes new ones.
 const CROWDED_BY_USERS: usize = 8;
-/// Owners a comer asks for at most, and start times it looks up at most: loading the module must stay quick.
+/// Owners that a new owner checks at most, and start times it looks up at most: loading the module must stay quick.
 const ASKED: usize = 256;
 const LOOKUPS: usize = 32;
 
@@ -103,7 +103,7 @@ pub(super) fn open() {
     });
 }
 
-/// Frees the slots of the dead.
+/// Frees the slots of dead owners.
 fn tidy<T: Kind>(segment: &Mapped<T>, owners: Owners<'_>, crowded: usize) {
     let claims = owners.claims();
     // The owners first, then the question: whoever owned a slot then and is alive has the segment mapped still.
@@ -326,8 +326,8 @@ fn look(thread: &Thread, epoch: u64) {
     }
 }
 
-/// Frees the slots of dead owners: their counts stay where they are. Calls kill and opens files: only while the module loads.
-/// Asks for `asked` owners at most, not always the same.
+/// Frees the slots of dead owners: their counts stay where they are. Calls kill and opens files: only while the module loads. Checks at most `asked`
+/// owners, in varying order.
 fn reclaim(owners: Owners<'_>, mut claims: Vec<Claim>, asked: usize) {
     let Some(me) = me() else { return };
     let taken = claims.len();

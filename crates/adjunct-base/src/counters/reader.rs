@@ -196,10 +196,10 @@ pub(super) fn slots(prefix: u32, uid: u32) -> Result<Vec<Slot>, Error> {
 
 /// How long others may hold the reset lock, which takes microseconds, before that is an error.
 const PATIENCE: Duration = Duration::from_secs(30);
-/// Time after which a holder in another namespace, of whom nothing can be known, is taken to have been killed with the lock.
+/// Time after which a holder in another namespace, whose state cannot be found out, is assumed to have been killed while it held the lock.
 const STRANGER: Duration = Duration::from_secs(3);
-/// Resets that find another process's beside theirs, though they hold the lock, before that is an error. In a sound segment it takes a holder who was
-/// given up for dead.
+/// Resets that find another process resetting at the same time, though they hold the lock, before that is an error. In a sound segment this happens
+/// only where a holder was wrongly assumed to be killed.
 const DISTURBED: usize = 16;
 
 /// See [`super::take`].

@@ -15,7 +15,7 @@ use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 pub(super) struct Switched {
     head: Head,
     owners: [AtomicU64; SLOTS],
-    /// The user whose calls a slot counts: the uid plus 1, 0 while nobody has counted there.
+    /// The user whose calls a slot counts: the uid plus 1, 0 while the slot is unused.
     users: [AtomicU64; SLOTS],
     slots: [Slot; SLOTS],
 }
@@ -53,7 +53,7 @@ impl Switched {
         &self.slots[0].counted
     }
 
-    /// Takes a slot that counts for `uid`, else one that counts for nobody yet.
+    /// Takes a slot that counts for `uid`, else one that is unused.
     pub(super) fn claim(&self, who: Owner, uid: u32) -> Option<Claim> {
         let marked = |wanted: u64| move |place: usize| self.users[place].load(Relaxed) == wanted;
         if let Some(claim) = self.owners().claim(who, marked(mark(uid))) {

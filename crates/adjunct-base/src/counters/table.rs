@@ -10,7 +10,7 @@ use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed};
 pub(super) const ROWS: usize = 2048;
 /// Copies of the numbers.
 pub(super) const STRIPES: usize = 64;
-/// Rows looked at for one that is free: full tables count no more.
+/// Rows looked at for one that is free: where none of these is free, nothing is counted.
 const PROBES: usize = 64;
 /// Numbers of a row, a cache line.
 const LINE: usize = 8;

@@ -49,8 +49,7 @@ pub fn apart(folder: &Path) -> Result<Vec<(&'static str, PathBuf)>, Error> {
 }
 
 impl Token {
-    /// The token that was asked for; else the one of an earlier process of this run; else the first that nobody has initialized, which is
-    /// done here.
+    /// The token that was asked for; else the one of an earlier process of this run; else the first that is not initialized, which is done here.
     ///
     /// # Errors
     /// [`Error::Operation`] where there is none, or it cannot be initialized.

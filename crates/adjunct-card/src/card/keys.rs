@@ -1,6 +1,6 @@
 //! Keys that requests came with, prepared: what Montgomery's method needs of them takes as long as an operation.
 //!
-//! They are found by SHA-256 of a secret of this process, the user and the key, so that nobody learns by the time an answer takes whether another
+//! They are found by SHA-256 of a secret of this process, the user and the key, so that no user learns by the time an answer takes whether another
 //! user has the same key. Where there are too many, the least recently used key of the user with the most keys is wiped: a user loses no key to
 //! another who has more. All keys are wiped when no request has come for a while.
 #![forbid(unsafe_code)]

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 /// How long a refusal is put off.
 const WHILE: Duration = Duration::from_millis(200);
-/// How many there are at most, and which part of the connections that there may be.
+/// The most connections that are parked, and the divisor of the most connections in all.
 const MOST: usize = 1024;
 const PART: usize = 8;
 
@@ -26,7 +26,7 @@ impl Parked {
         Parked { all: VecDeque::new(), most: MOST.min(connections / PART) }
     }
 
-    /// How many there may be.
+    /// The most connections that are parked.
     pub fn most(&self) -> usize {
         self.most
     }
@@ -35,7 +35,7 @@ impl Parked {
         self.all.is_empty()
     }
 
-    /// Takes a connection in. Where there is no room it is told at once, and `false` returned.
+    /// Parks a connection. Where there is no room it is refused at once, and `false` returned.
     pub fn park(&mut self, socket: OwnedFd, now: Instant) -> bool {
         if self.all.len() < self.most {
             self.all.push_back((now, socket));
@@ -45,7 +45,7 @@ impl Parked {
         false
     }
 
-    /// Tells the connections whose time has come, and lets them go.
+    /// Refuses and closes the connections that have been parked for [`WHILE`].
     pub fn release(&mut self, now: Instant) {
         while self.all.front().is_some_and(|(since, _)| now.duration_since(*since) >= WHILE) {
             if let Some((_, socket)) = self.all.pop_front() {

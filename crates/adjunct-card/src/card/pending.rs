@@ -1,14 +1,14 @@
 //! The requests that wait for a worker, and which are done next.
 //!
-//! *Users.* Users are served in turns, by the time of workers that they have had: the one that has had the least is next, with its oldest
-//! request. The rest of the batch is filled with requests of the same kind, round the users that wait. However many requests and
-//! connections one user has, another's waits for the batches that run when it comes and for its own. A user that comes back after a while
-//! begins with what the one in turn has had, so that nobody saves time up.
+//! *Users.* Users are served in turns, by the time of workers that they have had: the one that has had the least is next, with its oldest request.
+//! The rest of the batch is filled with requests of the same kind, round the users that wait. However many requests and connections one user has,
+//! another's waits for the batches that run when it comes and for its own. A user that comes back after a while begins with the time of the user
+//! whose turn it is, so that no user saves up time.
 //!
-//! *Batches.* A batch begins when eight of a kind wait, or when nobody works and any waits: two workers that begin at once with half a batch each
-//! would do half as much. While one works, others gather; but where other kinds have whole batches, a kind is passed over only until the next batch
-//! ends. Where nobody works and fewer than eight wait, a worker may first see whether more are on their way ([`Choice::Gather`]): those whose
-//! programs have just been answered. Without lanes a batch makes nothing faster, and is one request.
+//! *Batches.* A batch begins when eight of a kind wait, or when no worker is busy and any request waits: two workers that begin at once with half a
+//! batch each would do half as much. While one works, others gather; but where other kinds have whole batches, a kind is passed over only until the
+//! next batch ends. Where no worker is busy and fewer than eight requests wait, a worker may first see whether more are on their way
+//! ([`Choice::Gather`]): those whose programs have just been answered. Without lanes a batch makes nothing faster, and is one request.
 //!
 //! *Limits.* A user may have only so many requests waiting, and take only a share of the workers' time; beyond it requests are refused, and
 //! their programs do them by themselves, in their own time.
@@ -197,7 +197,7 @@ impl<T> Pending<T> {
         taken
     }
 
-    /// A request of this kind and user waits no more.
+    /// Notes that a request of this kind and user no longer waits.
     fn left(&mut self, kind: Kind, uid: u32) {
         self.counts[kind as usize] -= 1;
         if let Some(user) = self.users.get_mut(&uid) {

@@ -75,7 +75,7 @@ pub struct Reader {
 }
 
 impl Reader {
-    /// Makes a reader that nobody has connected to, with at most so many connections for each user.
+    /// Makes a reader without connections, with at most so many for each user.
     pub fn new(each: usize) -> Reader {
         let descriptors = getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX);
         let most = usize::try_from(descriptors.saturating_sub(OWN).max(1)).unwrap_or(usize::MAX);
@@ -322,7 +322,7 @@ impl Card {
     }
 }
 
-/// Wipes what was received, and no more: nothing else was written there.
+/// Wipes the bytes that were received; nothing else was written there.
 fn wipe_all(buffer: &mut Vec<u8>) {
     wipe(buffer);
     buffer.clear();

@@ -34,7 +34,7 @@ fn is_name(name: &str) -> bool {
 }
 
 impl Nodes {
-    /// What tools are told.
+    /// What tools are told of a node.
     pub fn list(&self) -> Vec<Node> {
         self.0.iter().map(|listening| listening.node.clone()).collect()
     }
@@ -83,7 +83,7 @@ impl Nodes {
         Ok(())
     }
 
-    /// Allows something, or no more.
+    /// Allows something, or withdraws the permission.
     ///
     /// # Errors
     /// As for [`Nodes::destroy`].

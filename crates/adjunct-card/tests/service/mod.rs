@@ -8,7 +8,7 @@ use std::os::fd::AsRawFd;
 use std::os::unix::process::CommandExt;
 use std::process::{Command, Stdio};
 
-/// Sockets such as systemd makes them: accept waits where nobody has come.
+/// Sockets such as systemd makes them: accept blocks while there is no connection.
 #[test]
 fn sockets_that_are_given_keep_nothing_waiting() {
     if !there_can_be_cards() {
@@ -93,7 +93,7 @@ fn memory_is_locked_only_where_the_limit_is_enough_for_all_of_it() {
     }
 }
 
-/// Of two daemons that start at once on the sockets of one that was killed, one lives, though both find nobody there.
+/// Of two daemons that start at once on the sockets of one that was killed, one survives, though both find no daemon there.
 #[test]
 fn of_two_that_start_one_lives() {
     let folder = Daemon::none("");

@@ -1,9 +1,9 @@
 //! `adjunct cards sysfs`: the cards as the files that the kernel of IBM Z shows: /sys/bus/ap, /sys/devices/ap and /sys/class/zcrypt, for
 //! programs that read those (IBM's own tools with `SYSFS_ROOT`, libica, plug-ins of container schedulers).
 //!
-//! A new tree appears whole, by the name of its folder. In one that is brought up to date, every file changes whole, and a card or node
-//! appears whole; the folder itself stays the same, so that it may be mounted elsewhere meanwhile. A file in it says whose it is: what
-//! somebody else made is never touched.
+//! A new tree appears whole, by the name of its folder. In one that is brought up to date, every file changes whole, and a card or node appears
+//! whole; the folder itself stays the same, so that it may be mounted elsewhere meanwhile. A file in it says whose it is: what another program made
+//! is never changed.
 
 mod tree;
 

@@ -167,8 +167,8 @@ fn restarts(args: &Args) -> Result<ExitCode, Failure> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// What is to be started again, and how many processes may not be looked at. Needs no program `openssl`: a package's script may call it
-/// while that is replaced. Who was started before adjunct was enabled is then not known.
+/// The services and processes to restart, and how many processes may not be looked at. Does not run `openssl`, because a package's script may call it
+/// while that is replaced; so it does not know which processes were started before adjunct was enabled.
 ///
 /// # Errors
 /// Only where the user interrupts.

@@ -42,7 +42,7 @@ enum Done {
 /// Restarts the services among `all`: asks for each, or, with `yes`, restarts all but those that end sessions.
 ///
 /// # Errors
-/// [`Failure`] where somebody ends it.
+/// [`Failure`] where the user interrupts it.
 pub(super) fn offer(all: &[Outdated], yes: bool) -> Result<ExitCode, Failure> {
     let mut done = Vec::new();
     for one in all {

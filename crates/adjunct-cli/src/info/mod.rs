@@ -51,7 +51,7 @@ pub struct Args {
 /// Runs `adjunct info`.
 ///
 /// # Errors
-/// [`Failure`] where standard output takes no more.
+/// [`Failure`] where standard output cannot be written.
 pub fn run(args: &Args) -> Result<ExitCode, Failure> {
     /// The facts and what follows from them.
     #[derive(Serialize)]

@@ -147,7 +147,7 @@ fn asks_for_groups(config: &Path) -> Option<(State, String)> {
     list.to_ascii_uppercase().contains("MLKEM").then_some((state, list))
 }
 
-/// The digest of nothing is known, and random numbers are to be had.
+/// `openssl` computes the known digest of an empty message, and gives random numbers.
 fn computes(config: &Path) -> Tried {
     let digest = programs::openssl(&["dgst", "-sha256", "/dev/null"], Some(config)).map_err(failed)?;
     if !digest.success || !digest.text().contains(OF_NOTHING) {

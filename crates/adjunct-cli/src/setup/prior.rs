@@ -69,7 +69,7 @@ impl Prior {
 }
 
 impl Was {
-    /// Restores the file in one step: whoever reads it meanwhile finds one or the other.
+    /// Restores the file in one step: a reader finds either the old contents or the new ones.
     fn put_back(&self) -> Result<(), Failure> {
         let failed = |e: std::io::Error| cannot_write(&self.path, &e);
         let Some((bytes, mode, user, group)) = &self.content else {

@@ -17,7 +17,7 @@ pub(crate) fn clear_errors() {
     unsafe { sys::ERR_clear_error() }
 }
 
-/// The error of a call that can only fail for want of memory.
+/// The error of a call that can only fail where memory is short.
 #[cold]
 pub(crate) fn no_memory() -> Error {
     clear_errors();

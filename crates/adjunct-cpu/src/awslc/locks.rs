@@ -1,8 +1,8 @@
 //! Locks for AWS-LC that are open in a child of fork.
 //!
 //! AWS-LC guards its random generator and its keys with the C library's read-write locks. A child that is forked while another thread holds one, be
-//! it for reading, finds it held for good, for that thread is not there: its first random byte asks for the lock that notes the fork, for writing,
-//! and it sleeps for ever. With eight threads that draw random bytes, one fork in a few has such a child.
+//! it for reading, finds it held for good, because that thread does not exist there: its first request for random bytes takes the lock that notes the
+//! fork, for writing, and never returns. With eight threads that draw random bytes, one fork in a few has such a child.
 //!
 //! Here a lock's word says in which process it was taken. In a child it is open. Every module takes these instead of the C
 //! library's by the linker's `--wrap` (`link/module.args`). They live in the memory of a `pthread_rwlock_t`, zeros at first as that
@@ -16,7 +16,7 @@ use std::sync::atomic::{AtomicU32, AtomicU64};
 #[derive(Debug)]
 #[repr(transparent)]
 pub struct Lock {
-    /// The generation in the upper half, and in the lower half who has the lock in that generation.
+    /// The generation in the upper half, and in the lower half the holders of the lock in that generation.
     word: AtomicU64,
 }
 
@@ -108,8 +108,8 @@ impl Lock {
     }
 }
 
-/// Runs `initialise` unless it has been run with this word. The C library's own function wakes waiters by a system call each time it has run
-/// something, though nobody waits. A child of fork begins again where another thread of its parent was in the middle.
+/// Runs `initialise` unless it has been run with this word. (The C library's function makes a system call to wake waiters after each run, even if no
+/// thread waits.) A child of fork runs it again if another thread of its parent was running it.
 fn once(word: &AtomicU32, initialise: impl FnOnce()) {
     const DONE: u32 = 2;
     // Odd, so neither 0 nor DONE.

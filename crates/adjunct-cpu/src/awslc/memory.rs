@@ -137,7 +137,7 @@ unsafe fn size(given: *mut u8) -> usize {
 /// Wipes and releases the memory at `given`.
 ///
 /// # Safety
-/// It comes from [`allocate`], is not released, and nobody uses it any more.
+/// It comes from [`allocate`], is not released, and is not used any more.
 #[inline]
 pub(super) unsafe fn release(given: *mut u8) {
     // SAFETY: what `allocate` gave, with its prefix, is of this length and its owner's alone, initialised or not: it is written

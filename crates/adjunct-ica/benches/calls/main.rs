@@ -6,9 +6,9 @@
 //! * *keyed*: the same with its key set before, which the interface has no place for;
 //! * *OpenSSL*: EVP as a program would otherwise call it: a new context with the key for each message.
 //!
-//! Of each the median; all four must give the same bytes. *Adds* is what the interface takes beyond the kernel, of 16 bytes as of many.
-//! *Least* is the fastest slice of the interface: on a shared machine what a call takes where nobody is beside it. Words choose the rows
-//! they occur in.
+//! Of each the median; all four must give the same bytes. *Adds* is what the interface takes beyond the kernel, of 16 bytes as of many. *Least* is
+//! the fastest slice of the interface: on a shared machine the time of a call while the core's other thread is idle. Words choose the rows they occur
+//! in.
 #![allow(clippy::undocumented_unsafe_blocks, reason = "calls of C functions on this program's own buffers")]
 
 mod cases;

@@ -9,7 +9,8 @@ pub(super) fn traceless<T>(body: impl FnOnce() -> T) -> T {
     traceless_within::<STACK, T>(body)
 }
 
-/// Runs `body`, then overwrites `BYTES` bytes of the stack below it, where it is known that `body` uses no more: a thread may not have many.
+/// Runs `body`, then overwrites `BYTES` bytes of the stack below it, where it is known that `body` uses at most so many: a thread may have little
+/// stack.
 #[inline]
 pub(super) fn traceless_within<const BYTES: usize, T>(body: impl FnOnce() -> T) -> T {
     traceless_where::<BYTES, T>(|_| true, body)

@@ -157,7 +157,7 @@ pub fn ecb<W: Width, const N: usize, const ENCRYPT: bool>(keys: Keys<'_>, io: In
     drive(&mut Ecb::<ENCRYPT>, &k, &io);
 }
 
-/// CBC and CFB decryption: the cipher's work on one ciphertext block meets its neighbour.
+/// CBC and CFB decryption: the cipher's result for one ciphertext block is combined with the block beside it.
 struct Chained<W, const CFB: bool> {
     /// The vector before, of which the last block counts.
     before: W,

@@ -151,7 +151,7 @@ impl Poly1305 {
         self.keep(tail);
     }
 
-    /// [`Poly1305::update`] on CPUs with IFMA; short parts go without it all the same.
+    /// [`Poly1305::update`] on CPUs with IFMA; short parts do not use it.
     #[target_feature(enable = "avx512f,avx512ifma")]
     pub fn update_wide(&mut self, data: &[u8]) {
         let mut data = self.fill(data);
@@ -163,7 +163,7 @@ impl Poly1305 {
         self.update(data);
     }
 
-    /// [`Poly1305::update`] on CPUs with AVX2; short parts go without it all the same.
+    /// [`Poly1305::update`] on CPUs with AVX2; short parts do not use it.
     #[target_feature(enable = "avx2")]
     pub fn update_avx2(&mut self, data: &[u8]) {
         let mut data = self.fill(data);

@@ -64,8 +64,7 @@ impl Waker {
         }
     }
 
-    /// Runs `pause` with the means to wake the job that is about to pause, and takes them back when it returns. Meanwhile the wait context owns
-    /// `held`.
+    /// Runs `pause` with the means to wake the job installed, and removes them when it returns. Meanwhile the wait context owns `held`.
     ///
     /// # Safety
     /// The job is still the one this thread is in.
@@ -151,7 +150,7 @@ fn close(fd: c_int) {
     }
 }
 
-/// A wait context ends, perhaps in another thread than its job's, and perhaps with the job paused for ever.
+/// A wait context ends, perhaps in another thread than its job's, and perhaps while the job is paused and is never resumed.
 ///
 /// # Safety
 /// OpenSSL passes `data` that `attach` gave to the wait context with this function, once.

@@ -52,8 +52,8 @@ struct Context {
     /// The versions that may stand in a TLS premaster secret.
     client_version: u32,
     alternative_version: u32,
-    /// Whether a wrong PKCS#1 v1.5 padding gives a message all the same. On by default only where OpenSSL itself does so: CMS
-    /// of an older one tries every recipient, and would take the first for the right one.
+    /// Whether a wrong PKCS#1 v1.5 padding gives a random message instead of an error. On by default only where OpenSSL itself does so: CMS of an
+    /// older one tries every recipient, and would take the first for the right one.
     implicit_rejection: bool,
     /// The default provider's context, which then does everything.
     delegated: Option<Operation>,
@@ -267,7 +267,7 @@ impl Context {
         Ok(message.len())
     }
 
-    /// Raises what a wrong padding raises, and takes it back where the padding was right.
+    /// Raises the errors of a wrong padding, and removes them again where the padding was right.
     fn raise_unless(&self, right: bool, reasons: &[Reason]) {
         if let Some(library) = self.provider().fallback() {
             let core = &self.provider().core;

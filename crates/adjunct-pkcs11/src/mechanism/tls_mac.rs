@@ -10,7 +10,7 @@ use crate::rv::{Result, Rv, ensure, fail};
 use cryptoki_sys::*;
 use subtle::ConstantTimeEq;
 
-/// The hash of a handshake has no more: SHA-512's 64 bytes, MD5's and SHA-1's 36.
+/// The most bytes of a handshake's hash: SHA-512 has 64, MD5 and SHA-1 together 36.
 const MOST: usize = 64;
 /// The longest result.
 const LONGEST: u64 = 255;

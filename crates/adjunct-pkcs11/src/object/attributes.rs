@@ -19,7 +19,7 @@ impl std::fmt::Debug for Value {
 }
 
 impl Value {
-    /// Makes the value of a type from bytes. Numbers lose the zeros in front here and nowhere else, whoever gives them.
+    /// Makes the value of a type from bytes. This is the only place where leading zeros of numbers are removed, for values of any origin.
     ///
     /// # Errors
     /// `CKR_HOST_MEMORY`.

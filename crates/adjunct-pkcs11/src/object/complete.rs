@@ -173,7 +173,7 @@ impl Defaults {
     }
 }
 
-/// Checks that a key which wants the PIN for each use (`CKA_ALWAYS_AUTHENTICATE`) is private (4.9): otherwise nobody's PIN could be asked for.
+/// Checks that a key which wants the PIN for each use (`CKA_ALWAYS_AUTHENTICATE`) is private (4.9): otherwise there would be no PIN to ask for.
 ///
 /// # Errors
 /// `CKR_TEMPLATE_INCONSISTENT`.

@@ -48,8 +48,8 @@ pub struct Object {
     many: AtomicBool,
 }
 
-/// The most sessions that are told apart as keepers of one object. In programs that open a session for each operation, as Java does, an object comes
-/// into a few; to ask every session takes as long as there are many.
+/// The most sessions that an object records as its keepers. In programs that open a session for each operation, as Java does, only a few keep an
+/// object, and asking every session would take time in proportion to their number.
 const KEEPERS: usize = 8;
 
 /// The sessions that keep an object.

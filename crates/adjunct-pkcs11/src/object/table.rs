@@ -85,7 +85,7 @@ impl Found {
     }
 }
 
-/// What a table tells that a handle names an object no more: it was taken away, or another is in its place.
+/// The function that a table calls when a handle no longer names an object, because it was removed or replaced.
 pub type Gone = fn(Handle, &Object);
 
 /// The objects of one token in one process.
@@ -97,12 +97,12 @@ pub struct Table {
 }
 
 impl Table {
-    /// Makes an empty table, with a number that no other has, and without a function that hears of objects that go.
+    /// Makes an empty table, with a number that no other table has, which calls no function when an object is removed.
     pub fn new() -> Table {
         Table::telling(|_, _| {})
     }
 
-    /// Makes an empty table that calls `gone` for objects that go, for whoever keeps objects by their handles.
+    /// Makes an empty table that calls `gone` for each object that is removed, for code that keeps objects by their handles.
     pub fn telling(gone: Gone) -> Table {
         static NEXT: AtomicU64 = AtomicU64::new(1);
         let number = NEXT.fetch_add(1, Relaxed);

@@ -44,7 +44,7 @@ impl Pin {
     }
 }
 
-/// The use of a key by a single call that failed for want of the PIN, or that may be made now.
+/// The use of a key by a single call: it failed because the PIN was not given, or it may be made now.
 #[derive(Debug, Default)]
 pub(super) struct AtOnce {
     key: CK_OBJECT_HANDLE,

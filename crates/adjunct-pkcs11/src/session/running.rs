@@ -1,4 +1,4 @@
-//! Operations that run, and what the interface knows of them.
+//! Active operations, with the data that the interface keeps for each.
 
 use super::authentication::Pin;
 use crate::abi::args::{Out, Room};
@@ -7,11 +7,11 @@ use crate::rv::{Result, Rv, fail};
 use cryptoki_sys::*;
 use zeroize::Zeroizing;
 
-/// An operation, and what the interface knows of it, in memory of its own: it is taken out of its session and put back with each call, and a move
-/// that reads several words at once has to wait for words written a moment ago.
+/// An operation with the interface's data about it, on the heap: it is taken out of its session and put back with each call, and a move that reads
+/// several words at once has to wait for words written a moment ago.
 pub type Run<O> = Box<Running<O>>;
 
-/// What [`Run`] is a box of.
+/// An active operation, with the interface's data about it.
 pub struct Running<O: ?Sized> {
     pub mechanism: CK_MECHANISM_TYPE,
     /// Whether the user is to give the PIN once more first.

@@ -100,7 +100,7 @@ pub struct Examined {
     pub readable_by_others: bool,
     /// Whether the file's group could read it: a server's workers, where the owner has let them.
     pub readable_by_group: bool,
-    /// The process that writes to the file just now, where that can be found out; the outer `None`: nobody writes.
+    /// The process that writes to the file just now, where that can be found out; the outer `None`: no process writes.
     pub writer: Option<Option<u32>>,
 }
 

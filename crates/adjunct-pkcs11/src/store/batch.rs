@@ -5,8 +5,8 @@
 //! outcome no longer tries. A request gets its outcome after the frame is on the disk, and a frame is read whole or not at all, so each
 //! request has what it would have had alone: all of its changes or none, on the disk when the call returns.
 //!
-//! A thread that waits sleeps on its request's word. It is woken when its request has an outcome, and when a writer has left and its request
-//! is the oldest that waits. It looks again after [`NAP`] all the same: others write to the store, too (PINs), who wake nobody.
+//! A thread that waits sleeps on its request's word. It is woken when its request has an outcome, and when a writer has left and its request is the
+//! oldest that waits. It also looks again after [`NAP`], because changes of PINs write to the store without waking any thread.
 
 use super::Login;
 use super::format::Uid;

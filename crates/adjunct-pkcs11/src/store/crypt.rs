@@ -77,7 +77,7 @@ fn derive(pin: &[u8], salt: &[u8], cost: [u32; 3]) -> Result<Secret> {
     Ok(key)
 }
 
-/// What a TPM wants to hear for the secret that it has sealed for a PIN, by the PIN's key.
+/// The authorization value with which a TPM releases the secret that it has sealed for a PIN, derived from the PIN's key.
 fn authorization(key: &Secret) -> Secret {
     hmac(&key[..], &[b"adjunct token TPM authorization"])
 }

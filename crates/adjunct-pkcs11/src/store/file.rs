@@ -240,7 +240,7 @@ impl Place {
         Ok(names)
     }
 
-    /// Process that holds the writers' lock, the inner `None` where that cannot be found out; the outer `None` where nobody holds it.
+    /// Process that holds the writers' lock, the inner `None` where that cannot be found out; the outer `None` where the lock is free.
     ///
     /// # Errors
     /// What the system says.
@@ -551,7 +551,7 @@ fn pause_after(begin: Instant) -> Result<Duration> {
     Ok((spent / 16).clamp(Duration::from_micros(20), Duration::from_micros(300)))
 }
 
-/// Reads `count` bytes; fewer if there are no more.
+/// Reads `count` bytes; fewer at the end of the file.
 ///
 /// # Errors
 /// [`Trouble::Memory`], and what the system says.

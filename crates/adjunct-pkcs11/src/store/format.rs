@@ -25,28 +25,27 @@
 //!
 //! * Kinds: an object whose attributes anybody may read; one that is sealed and private; one that is sealed and public (a key, which is never
 //!   written in clear); that an object is gone; a role (identifier 1 the user, 2 the security officer) with how its PIN opens the token key.
-//! * A slot is 28 random bytes and their CRC-32 (4), a part of the record's key. When the record no longer counts, the slot is overwritten
-//!   in place, once and for good, by 28 bytes that only who has the token key can make (HMAC-SHA-256 of identifier and number) and the
-//!   complement of their CRC-32: from then on nothing opens the record, also not who has the token key and cuts the file before the frame that
-//!   says that the object is gone. On a disk without room for such a frame that alone ends an object.
+//! * A slot is 28 random bytes and their CRC-32 (4), a part of the record's key. When the record no longer counts, the slot is overwritten in place,
+//!   once and for good, by 28 bytes that only a holder of the token key can make (HMAC-SHA-256 of identifier and number) and the complement of their
+//!   CRC-32: from then on nothing opens the record, not even the token key in a file that was cut before the frame which says that the object is
+//!   gone. On a disk without room for such a frame the overwriting alone destroys an object.
 //! * Tags are those of AES-256-GCM under a key for this identifier, number and slot (HMAC-SHA-256 of them under the token key). What is
 //!   authenticated: the token's identifier, the first 32 bytes of the head, and the body where it is not sealed.
 //! * The body of an object is all its attributes ([`super::body`]), that of a role a [`super::role::Role`].
 //! * A joint is the CRC-32 of the last 20 bytes of the frame before, of the first 128 bytes of the file for the first, never 0: without
 //!   any key it shows frames of two writers that did not know of each other.
-//! * A link of the chain is HMAC-SHA-256, 16 bytes of it, over the link before, the frame's head and its records' heads; the first is over the
-//!   file's first 128 bytes. So frames cannot be taken away, put in or moved, but for the last ones: who can put back an old file
-//!   as a whole is not found out by the file itself ([`super::mark`]).
-//! * Roles stand in the first frames alone: who changes a PIN writes a new file under a new token key ([`super::renew`]).
+//! * A link of the chain is HMAC-SHA-256, 16 bytes of it, over the link before, the frame's head and its records' heads; the first is over the file's
+//!   first 128 bytes. So frames cannot be removed, inserted or moved, except that the last ones can be cut off; the file itself does not show that an
+//!   old file was put back as a whole ([`super::mark`] does).
+//! * Roles are in the first frames alone: a change of a PIN writes a new file under a new token key ([`super::renew`]).
 //!
-//! Version 1, which older modules write and read, has no slots, no identifier of the key, roles in any frame (the last of each counts), and
-//! zeros in the place of joints, unless a newer module has added a frame. It goes on as it is, so that programs that still run the older module go on
-//! too, until a PIN is changed, or a sealed object destroyed in a large one: the new file that this needs is of version 2.
+//! Version 1, which older modules write and read, has no slots, no identifier of the key, roles in any frame (the last of each counts), and zeros in
+//! the place of joints, unless a newer module has added a frame. Such a file stays in version 1, so that programs that still run the older module can
+//! use it, until a PIN is changed, or a sealed object in a large file is destroyed: the file is then written anew in version 2.
 //!
-//! What is behind the last whole frame is of a writer that was killed or had no room, and counts as not there, if it is shorter than it
-//! should be or ends in zeros. Other bytes there that no frame begins with are nobody's: all before them counts. All else that does
-//! not fit is damage. Heads of frames are found again by their magic and CRC, and each record stands for itself, so what can be read of a
-//! damaged file can be kept.
+//! Bytes after the last whole frame come from a writer that was killed or had no room, and are ignored, if they are fewer than the frame should have
+//! or end in zeros. Other bytes there, with which no frame begins, are ignored: all before them counts. All else that does not fit is damage. Heads
+//! of frames are found again by their magic and CRC, and each record stands for itself, so what can be read of a damaged file can be kept.
 
 use super::trouble::Trouble;
 
@@ -510,7 +509,7 @@ pub fn frames(bytes: &[u8], mut before: Before) -> Result<Frames<'_>> {
     Ok(read)
 }
 
-/// The CRC-32 of a frame less its own four bytes, and less slots; `None` where the records are none.
+/// The CRC-32 of a frame without its own four bytes and without slots; `None` where its bytes cannot be split into records.
 fn frame_crc(frame: &[u8], version: Version) -> Option<u32> {
     let bytes = &frame[..frame.len() - 4];
     if version == Version::One {

@@ -2,8 +2,8 @@
 //!
 //! Nothing inside a token's file shows that the whole file is an older copy that was put back. So each change notes the token's identifier and the
 //! number of its frame in the other file, and a token's file with a lower number is an older copy, which is reported and not refused. That finds
-//! copies that were put back by accident, and not an attacker who puts back both files. The note is no secret and not authenticated: whoever may
-//! write it may write the token's file.
+//! copies that were put back by accident, and not an attacker who puts back both files. The note is neither secret nor authenticated: every user who
+//! may write it may also write the token's file.
 
 use super::file::{self, Held, Place};
 use super::format::{Behind, Header, Uid, number, u32_at, u64_at};

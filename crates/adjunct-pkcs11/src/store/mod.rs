@@ -1,8 +1,8 @@
 //! Store tokens: objects that stay, in a file of their own ([`format`]).
 //!
-//! In memory there is a copy of what the file holds, in the token's table, with keys made once; an operation touches no storage. Whoever looks for
-//! objects or asks for the token's state first asks the system whether the file is still the one, and as long, that was read last (one
-//! system call), and reads what is new: other processes' changes are seen at once. Private objects are there while their user is logged in.
+//! In memory there is a copy of what the file holds, in the token's table, with keys made once; an operation touches no storage. A call that searches
+//! for objects or asks for the token's state first checks by one system call whether the file is the one that was read last and has the same length,
+//! and reads what is new: other processes' changes are seen at once. Private objects are there while their user is logged in.
 //!
 //! Why a file of our own and no database: SQLite, tried for this, opens neither a store in WAL mode nor one whose writer was killed in the
 //! middle of a change (a journal to be rolled back) where the reader may not write; of a file with one damaged page in 500 it gave 0
@@ -81,7 +81,8 @@ pub struct Store {
     login: Lock<Option<Arc<Login>>>,
     /// Changes that wait for a writer.
     queue: Queue,
-    /// [`Seen::print`] of the file when all of it was in the table; 0 while it may not be. Whoever finds it unchanged needs no lock.
+    /// [`Seen::print`] of the file when all of it was in the table; 0 while some of it may be missing. A reader that finds it unchanged needs no
+    /// lock.
     current: AtomicU64,
     /// Whether there is a token, as far as was seen.
     initialized: AtomicBool,
@@ -208,8 +209,8 @@ impl Store {
         }
     }
 
-    /// Makes the store for a child of fork that initializes the module: nothing seen of the file yet, and nobody logged in. Says in a line where the
-    /// child may not read what its parent could, as a worker that is no longer root.
+    /// Makes the store for a child of fork that initializes the module: nothing of the file has been read, and no user is logged in. Says in a line
+    /// where the child may not read what its parent could, as a worker that is no longer root.
     pub fn anew(&self) -> Store {
         if self.initialized.load(Relaxed)
             && let Err(trouble @ Trouble::Unreadable(_)) = self.place.open()
@@ -258,7 +259,7 @@ impl Store {
         }
     }
 
-    /// The login, if somebody is logged in.
+    /// The login, if a user is logged in.
     fn login(&self) -> Option<Arc<Login>> {
         // Abandoned or not: the pointer is one word.
         self.login.hold(|login, _| login.clone())
@@ -269,7 +270,7 @@ impl Store {
         drop(old);
     }
 
-    /// Reads what others have written; `Ok(false)` where the token of the login exists no more: then nobody is logged in.
+    /// Reads what others have written; `Ok(false)` where the token of the login no longer exists: then no user is logged in.
     ///
     /// # Errors
     /// What is wrong with the file: `CKR_TOKEN_NOT_RECOGNIZED`, `CKR_DEVICE_ERROR`, `CKR_HOST_MEMORY`.

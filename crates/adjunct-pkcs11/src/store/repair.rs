@@ -1,9 +1,9 @@
 //! Checks whole files, and recovers what can be read of a damaged one.
 //!
-//! Each record is sealed or authenticated for itself. So of a damaged file every record that is whole is found, wherever it lies, whatever
-//! happened to the frames, by looking for one at every byte; of several of an object the newest counts. What was removed by a
-//! record that cannot be read is there again, in version 1 of the format: in version 2 its record cannot be opened any more. A file that
-//! somebody changed on purpose is repaired to what its records say, older ones too; but no PIN opens it that was changed since ([`is_of_before`]).
+//! Each record is sealed or authenticated for itself. So of a damaged file every record that is whole is found, wherever it lies, whatever happened
+//! to the frames, by looking for one at every byte; of several of an object the newest counts. What was removed by a record that cannot be read is
+//! there again, in version 1 of the format: in version 2 its record cannot be opened any more. A file that was changed on purpose is repaired to what
+//! its records say, even if they are old; but an old PIN, from before a change of the PIN, does not open it ([`is_of_before`]).
 
 use super::crypt::Keys;
 use super::format::{self, Behind, Counters, FRAMES, Header, Kind, Record, Slot, Uid, Version};

@@ -1,13 +1,13 @@
 //! A role: how a PIN opens the token key.
 //!
-//! In version 2 of the format a PIN opens a secret of its role, and that the token key. The secret is the private half of a key pair (X25519), so
-//! that whoever has the token key can put another in its place for the other role too, without that one's PIN and without being able to open what
-//! that role opens later. The public half stands in the role sealed under the token key, which whoever makes a new one has: a file alone,
-//! without any PIN, gives no public key to attack.
+//! In version 2 of the format a PIN opens a secret of its role, and that the token key. The secret is the private half of a key pair (X25519). So one
+//! role's holder, who has the token key, can also encrypt a new token key for the other role, without the other's PIN and without being able to read
+//! what that role opens later. The public half is stored in the role, sealed under the token key: a file alone, without any PIN, gives no public key
+//! to attack.
 //!
-//! In version 1 a PIN opens the token key itself. A role of that kind goes over into version 2 as it is, for nobody but its holder could
-//! make it anew: then what its PIN opens, the token key of before, is the secret, and stands in the file sealed under the token key of now. It
-//! becomes one of the new kind when its PIN is changed.
+//! In version 1 a PIN opens the token key itself. Such a role is kept as it is in version 2, because only its holder could make it anew: what its PIN
+//! opens, the earlier token key, is then the secret, and is stored sealed under the current token key. The role gets a key pair when its PIN is
+//! changed.
 
 use super::format::{Version, number, u32_at};
 use super::tpm::Sealed;

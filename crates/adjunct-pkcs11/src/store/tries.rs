@@ -1,10 +1,10 @@
 //! Wrong PINs of a store that cannot be written to, counted where all processes of this user see them.
 //!
-//! Such a store is one that the administrator has called read-only, or that belongs to somebody else, or lies where nothing can be written. Logins
-//! are not refused there: a program that signs with a key it may only read is what such stores are for. Tries are counted in a file of this user's in
-//! memory (`/dev/shm`, where there is none `/tmp`), from the start of the machine on or, for users whose last session ends (systemd-logind,
-//! `RemoveIPC=`), from the next one. A user who may delete that file may read the token's file too, and can try PINs on a copy as often as the
-//! derivation lets them; the count keeps programs from guessing through the module. Where no file can be had each process counts for itself.
+//! Such a store is configured as read-only, belongs to another user, or lies where nothing can be written. Logins are not refused there: a program
+//! that signs with a key it may only read is what such stores are for. Tries are counted in a file of this user's in memory (`/dev/shm`, where there
+//! is none `/tmp`), from the start of the machine on or, for users whose last session ends (systemd-logind, `RemoveIPC=`), from the next one. A user
+//! who may delete that file may read the token's file too, and can try PINs on a copy as often as the derivation lets them; the count keeps programs
+//! from guessing through the module. Where no file can be had each process counts for itself.
 //!
 //! The count belongs to a PIN: where the security officer has given a new one, it begins anew.
 
@@ -64,7 +64,7 @@ fn print_of(role: &Role) -> [u8; 16] {
 const BYTES: u64 = 32;
 
 impl Aside {
-    /// Opens the count of a role (0 the user's, 1 the security officer's). Waits while somebody else tries.
+    /// Opens the count of a role (0 the user's, 1 the security officer's). Waits while another thread or process tries.
     pub fn of(id: &Uid, place: usize, role: &Role) -> Option<Aside> {
         let (mut name, mut file) = file_of(id)?;
         for _ in 0..10_000 {

@@ -18,7 +18,7 @@ pub enum Trouble {
     Unsafe,
     /// The file or its directory exists, and this user may not read it.
     Unreadable(Errno),
-    /// Whoever holds the lock does not let it go.
+    /// The holder of the lock does not release it in time.
     Busy,
     /// There is a token already where a new one was to be made.
     Exists,

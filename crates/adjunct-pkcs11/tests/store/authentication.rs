@@ -21,7 +21,7 @@ fn again(session: &Session) -> Result {
 
 const REFUSED: CK_RV = CKR_USER_NOT_LOGGED_IN;
 
-/// An operation ends with the first call that works without the PIN, and goes on until it has worked with it.
+/// Without the PIN an operation ends with its first call that does work; with the PIN it stays active until it has done its work.
 pub fn operations() {
     new_token();
     let session = entered();

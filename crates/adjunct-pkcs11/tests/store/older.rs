@@ -126,7 +126,7 @@ fn a_token_of_the_version_before_is_used_on_and_becomes_one_of_this() {
     assert_eq!(std::fs::read_dir(token.path.parent().unwrap()).unwrap().count(), 2);
 }
 
-/// A flipped bit in the change of a PIN lets nobody open the token with the earlier PIN.
+/// With a flipped bit in the change of a PIN, the earlier PIN still does not open the token.
 #[test]
 fn repair_takes_no_pin_of_before() {
     let home = home();

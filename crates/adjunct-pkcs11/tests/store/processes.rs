@@ -64,7 +64,8 @@ pub fn makes_when_told() {
     session.create(&data_object("told", true)).unwrap();
 }
 
-/// A lock's file that is taken away while a process waits for it lets nobody in: the waiting process does not write beside one that comes later.
+/// If a lock's file is removed while a process waits for it, mutual exclusion still holds: the waiting process does not write beside one that comes
+/// later.
 #[test]
 fn a_lock_that_was_taken_away_lets_nobody_in() {
     use std::io::{BufRead as _, Write as _};

@@ -33,7 +33,7 @@ pub fn profiles() {
     assert!(session.create(&mine.flag(CKA_TOKEN, true)).is_err());
 }
 
-/// Mechanisms are told, and users come and go, with a name's place left empty, too.
+/// The extended profile: mechanisms are listed, and users log in and out, also by C_LoginUser with an empty name.
 fn extended(session: &Session) {
     let mut count = 0;
     check(p11!(C_GetMechanismList(SLOT, null_mut(), &raw mut count))).unwrap();

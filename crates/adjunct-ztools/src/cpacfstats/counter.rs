@@ -47,7 +47,7 @@ impl Counter {
         matches!(self, Counter::PaiUser | Counter::PaiKernel)
     }
 
-    /// The counter of a function's operations. What is a card's business on Z (RSA) has none, nor what Z has no instructions for.
+    /// The counter of a function's operations. Functions that cards do on Z (RSA), and those for which Z has no instructions, have no counter.
     pub const fn of(function: Function) -> Option<Counter> {
         use Function::*;
         Some(match function {

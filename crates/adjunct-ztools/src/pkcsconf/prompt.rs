@@ -1,4 +1,4 @@
-//! Questions to whoever runs `pkcsconf`: on standard output, answered on standard input, without echo where that is a terminal.
+//! Questions to the user of `pkcsconf`: on standard output, answered on standard input, without echo where that is a terminal.
 
 use adjunct_tool::{Failure, output};
 use rustix::io::{read, retry_on_intr};

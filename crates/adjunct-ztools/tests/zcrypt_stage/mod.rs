@@ -1,4 +1,4 @@
-//! A stage for the tools of cards: a folder as adjunctd has it, with the state of made-up cards, and somebody who answers as adjunctd does.
+//! A stage for the tools of cards: a folder as adjunctd has it, with the state of made-up cards, and a thread that answers as adjunctd does.
 
 #![allow(dead_code, reason = "each test program uses a part")]
 

@@ -170,8 +170,8 @@ fn aes_unit(bench: &mut Bench) -> Result<Option<AesUnit>, Error> {
     Ok(Some(AesUnit { instruction: unit.name, giga_per_second }))
 }
 
-/// Keeps this process, and the worker it starts, on the CPU it is on: sides that take turns shall not do so on CPUs that
-/// have different clocks or neighbours. Where the system does not allow it, they may wander.
+/// Keeps this process, and the worker it starts, on the CPU it is on: sides that take turns must not run on CPUs with different clock rates or
+/// different other load. Where the system does not allow it, Linux may move them.
 fn stay_here() {
     let mut only = rustix::thread::CpuSet::new();
     only.set(rustix::thread::sched_getcpu());

@@ -116,7 +116,7 @@ struct Served {
 /// Answers as a worker until standard input ends.
 ///
 /// # Errors
-/// [`Failure`] where nobody reads the answers.
+/// [`Failure`] where the reader of the answers is gone.
 pub fn serve(title: &str, libcrypto: Option<&Path>, module: Option<&Path>) -> Result<ExitCode, Failure> {
     let opened = || {
         let named = |function: &&Function| function.title() == title;

@@ -228,7 +228,7 @@ fn text(wanted: &Wanted) -> OsString {
 /// The worker's side: answers until its input ends.
 ///
 /// # Errors
-/// [`Failure`] where nobody reads the answers.
+/// [`Failure`] where the reader of the answers is gone.
 pub fn serve(target: &Target, rows: &[Row]) -> Result<ExitCode, Failure> {
     let (mut input, mut output) = (std::io::stdin().lock(), std::io::stdout().lock());
     let mut say = |line: String| {

@@ -180,8 +180,8 @@ impl Bulk {
         }
     }
 
-    /// Measures the subjects in rounds: each once a round on every side, the sides in changing order, so that what changes slowly
-    /// (the clock frequency, a neighbour) hits all alike. Where that fails, what was measured until then comes with the failure.
+    /// Measures the subjects in rounds: each once a round on every side, the sides in changing order, so that slow changes (the clock frequency, load
+    /// of other virtual machines) affect all alike. Where that fails, what was measured until then comes with the failure.
     pub fn measure(
         mut self,
         copier: &mut Copier,

@@ -1,4 +1,4 @@
-//! What a section comes to: adjunct beside stock and beside software, over all its rows.
+//! The summary of a section: adjunct beside stock and beside software, over all its rows.
 
 use super::report::{Figure, Measure, Section, number};
 

@@ -114,7 +114,7 @@ impl Load {
 /// The process's side: answers until its input ends.
 ///
 /// # Errors
-/// [`Failure`] where nobody reads the answers.
+/// [`Failure`] where the reader of the answers is gone.
 pub fn serve() -> Result<ExitCode, Failure> {
     let (mut input, mut output) = (std::io::stdin().lock(), std::io::stdout().lock());
     let mut line = String::new();

@@ -51,8 +51,8 @@ impl<'a> Login<'a> {
         Login::new(place, server.port(), setup, ssh(place, remote))
     }
 
-    /// Starts a program that logs in, made for a configuration. It is given a server of its own when it connects; nothing
-    /// listens for strangers.
+    /// Starts a program that logs in, made for a configuration. It is given a server of its own when it connects; nothing listens on a port that
+    /// other users could connect to.
     pub fn alone(
         place: &'a Place,
         setup: &Setup,

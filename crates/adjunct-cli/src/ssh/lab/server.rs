@@ -173,7 +173,7 @@ pub(super) fn port_of(listener: &TcpListener) -> Result<u16, Failure> {
     listener.local_addr().map(|address| address.port()).map_err(|e| no_port(&e))
 }
 
-/// No port to be had.
+/// No free port was found.
 pub(super) fn no_port(error: &std::io::Error) -> Failure {
     Failure::new(format!("no port to be had on loopback: {error}"))
 }

@@ -63,7 +63,7 @@ pub struct Rig {
 type Expected<'a> = Option<(&'a Data, &'a mut dyn FnMut(u64))>;
 
 impl Rig {
-    /// Makes the folder and the first keys, and sees to it that sshd starts.
+    /// Makes the folder, the first keys, and the runtime folder without which sshd does not start.
     ///
     /// # Errors
     /// [`Failure`] with the one line: the folder cannot be made, or sshd does not start.

@@ -27,9 +27,9 @@ impl Costs {
     }
 }
 
-/// Measures jobs 0 to `jobs` - 1 in rounds, each job once a round: what changes slowly (the clock frequency, a neighbour)
-/// hits all alike. Every other round goes backwards, and each starts elsewhere. `progress` is told which part of the work
-/// is done and which job comes. The first failure of a job ends it, and comes with what was measured until then.
+/// Measures jobs 0 to `jobs` - 1 in rounds, each job once a round: slow changes (the clock frequency, load of other virtual machines) affect all jobs
+/// alike. Every other round runs in reverse order, and each starts with another job. `progress` is told which part of the work is done and which job
+/// comes. The first failure of a job ends it, and comes with what was measured until then.
 pub fn interleave(
     jobs: usize,
     limits: &Limits,

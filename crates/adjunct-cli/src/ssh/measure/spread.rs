@@ -46,8 +46,8 @@ impl Spread {
         Spread { median: self.median - base.median, error, count: self.count.min(base.count) }
     }
 
-    /// Whether the value is less than `other` by more than both errors, and by more than one in fifty: what is slow to change (the clock frequency, a
-    /// neighbour) is not in the spread of one run.
+    /// Whether the value is less than `other` by more than both errors, and by more than one in fifty: slow changes (the clock frequency, load of
+    /// other virtual machines) do not show in the spread of one run.
     pub fn clearly_below(&self, other: &Spread) -> bool {
         let doubt = quadrature(self.error, other.error).max(other.median.abs() * 0.02);
         self.median + doubt < other.median

@@ -184,7 +184,7 @@ pub(super) fn former(path: &Path) -> Result<Survey, Failure> {
     Ok(former.survey)
 }
 
-/// What speaks against a measurement.
+/// Reasons to doubt a measurement, a line each.
 pub(super) fn doubts(survey: &Survey, programs: &Programs) -> Result<Vec<String>, Failure> {
     /// Figures that scatter more than this decide little.
     const MUCH: f64 = 0.15;

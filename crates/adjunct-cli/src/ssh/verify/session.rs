@@ -20,7 +20,7 @@ pub(super) const REMOTE: &str = "exec sh -c 'b=$(cat /proc/sys/kernel/random/boo
      i=$(readlink /proc/self/ns/ipc 2>/dev/null); p=$(readlink /proc/self/ns/pid 2>/dev/null); \
      echo \"adjunct-verify $b $i $p $(id -u) $PPID\"; exec cat'";
 
-/// Time without data after which a session, which asks nobody anything, has stalled.
+/// Time without data after which a session, which never prompts, counts as stalled.
 const STALLED: Duration = Duration::from_secs(60);
 
 /// A session that has ended.

@@ -91,7 +91,7 @@ fn reasons() -> impl clap::builder::TypedValueParser<Value = Reason> {
 /// Runs the subcommand: whatever it meets is an answer.
 ///
 /// # Errors
-/// [`Failure`] where standard output takes no more.
+/// [`Failure`] where standard output cannot be written.
 pub fn run(args: &Args) -> Result<ExitCode, Failure> {
     let report = checked(args).unwrap_or_else(|failure| unknown(&failure.to_string()));
     if args.json { output::print_json(&report.json()) } else { output::print(&report.text()) }?;

@@ -20,8 +20,8 @@ impl Range {
     }
 }
 
-/// What speaks against two ranges of a share in percent: a number that no share has, or a warning that is never told, since whatever warns is
-/// critical, and more is.
+/// Checks two ranges of a share in percent: each limit must be a possible share, and the two must not be exchanged, so that everything that warns is
+/// critical and more is.
 ///
 /// # Errors
 /// The one line to show.

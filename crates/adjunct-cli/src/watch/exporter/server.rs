@@ -64,7 +64,7 @@ struct Place {
 /// The connections, from the oldest.
 type Places = Rc<RefCell<VecDeque<Place>>>;
 
-/// Answers requests for ever.
+/// Answers requests; does not return.
 ///
 /// # Errors
 /// [`Failure`] where the system has no means of waiting.

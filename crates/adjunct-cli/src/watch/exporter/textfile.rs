@@ -1,6 +1,6 @@
 //! The metrics as a file for node_exporter's textfile collector, which reads `*.prom` in one folder whenever it is scraped.
 //!
-//! A file is replaced by rename, so that nobody reads half of one. Beside it `FILE.state` keeps what sums were made of, for the next run: a
+//! A file is replaced by rename, so that a reader never gets half of one. Beside it `FILE.state` keeps the parts of the sums, for the next run: a
 //! timer starts a new program each time. Only its owner reads that, as it has every user's numbers.
 
 use super::families::{Format, text};

@@ -39,8 +39,8 @@ pub struct Scratch<const P: usize, const M: usize, const D: usize, const E: usiz
 /// Runs one to four private operations; a bit for each whose result, raised to the public exponent, is its input again. The output of the
 /// others is zeros: a fault, a key whose numbers do not belong together, an input not below the modulus, or buffers of another length.
 ///
-/// Where results are not `checked`, each job with buffers of the right length has its bit: for those whose results are checked by whoever
-/// asked for them, as a result made wrong by a fault may give the key away.
+/// Where results are not `checked`, each job with buffers of the right length has its bit: for those whose results are checked by the code that asked
+/// for them, as a result made wrong by a fault may give the key away.
 ///
 /// Rounds and masks exceptions as a process does that has just begun, whatever the caller does, and leaves the caller's way as it was.
 ///

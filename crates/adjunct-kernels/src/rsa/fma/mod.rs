@@ -11,8 +11,8 @@
 //! before = H;  H = fma(a, b, H);  L += fma(a, b, before - H)
 //! ```
 //!
-//! Four instructions a product, no carries, and no shift or integer on the way. All is exact in the rounding mode that is in force when a
-//! process begins, to nearest; [`crate::mxcsr`] sees to that. No value is denormal, infinite or no number.
+//! Four instructions a product, no carries, and no shift or integer on the way. All is exact in the rounding mode that is in force when a process
+//! begins, to nearest; [`crate::mxcsr`] sets this mode. No value is denormal, infinite or no number.
 //!
 //! # Reduction
 //! Montgomery's, with R = 2^(D B) and a signed factor q for each column. x = L is what the column is, without its H, which belongs to the

@@ -4,8 +4,8 @@
 //! itself (its dictionary attack protection). The parent is the storage key that every TPM derives of the owner's seed by a template
 //! (ECC P-256); nothing is left in the TPM, and clearing it makes the secret unreadable for good.
 //!
-//! The bus between processor and TPM may be listened to: what is secret travels encrypted (AES-128-CFB), under the key of a session that is
-//! salted with the storage key, whose public half stands in the token's file, so that nobody between can put in a key of his own.
+//! The bus between processor and TPM may be listened to: what is secret travels encrypted (AES-128-CFB), under the key of a session that is salted
+//! with the storage key, whose public half stands in the token's file, so that an attacker between processor and TPM cannot substitute another key.
 //!
 //! Why no library of the TCG's stack: it is C, loaded dynamically, with plug-ins that it looks for by name, and a module in foreign
 //! processes should bring none of that. Six commands are needed.
@@ -35,7 +35,7 @@ const PATIENCE: Duration = Duration::from_secs(20);
 /// How often a command is given again that the TPM had no time for.
 const TRIES: u32 = 60;
 
-/// Attributes of a session: it goes on; the command's first parameter is encrypted; the response's is.
+/// Attributes of a session: it stays open after the command; the command's first parameter is encrypted; the response's first parameter is.
 const CONTINUE: u8 = 0x01;
 const DECRYPT: u8 = 0x20;
 const ENCRYPT: u8 = 0x40;

@@ -76,7 +76,7 @@ fn a_secret_comes_back_from_its_tpm_alone() {
     assert_eq!(absent.identity(), Err(Fault::Absent(Errno::NOENT)));
 }
 
-/// Forwards one connection after the other, keeps what it hears, and changes the last byte of long responses to `change`.
+/// Forwards one connection after the other, records what it receives, and changes the last byte of long responses to `change`.
 fn listener(path: PathBuf, to: PathBuf, heard: Arc<Mutex<Vec<u8>>>, change: Option<u32>) {
     let listener = UnixListener::bind(path).unwrap();
     std::thread::spawn(move || {

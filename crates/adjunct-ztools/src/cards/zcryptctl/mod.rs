@@ -269,7 +269,7 @@ impl List {
     }
 }
 
-/// Allows a node something, or no more.
+/// Allows a node something, or withdraws the permission.
 fn change(list: List, add: bool, node: &str, value: &OsStr) -> Result<(), Stop> {
     let all = value.as_bytes().eq_ignore_ascii_case(b"ALL");
     let numbers = if all { 0..=u8::MAX } else { list.number(value).map(|number| number..=number)? };

@@ -247,7 +247,7 @@ impl Session {
         same_tag(&made, &self.tag, length)
     }
 
-    /// Lets the IV be used no more.
+    /// Makes the IV unusable for further messages.
     #[inline]
     pub fn end(&mut self) {
         self.state = Iv::Over;

@@ -65,8 +65,8 @@ pub fn verify(public: &[u8; KEY], message: &[u8], signature: &[u8; SIGNATURE]) -
     good
 }
 
-/// Signs `message` with a context, or its digest (Ed25519ctx, Ed25519ph): software, for want of batches and instructions that do.
-/// `public` as for [`sign`].
+/// Signs `message` with a context, or its digest (Ed25519ctx, Ed25519ph): software, because there are no instructions and no batches for it. `public`
+/// as for [`sign`].
 ///
 /// # Errors
 /// [`Error::Length`] for a context of more than 255 bytes, and for Ed25519ctx of none; [`Error::Failed`] where memory runs out.

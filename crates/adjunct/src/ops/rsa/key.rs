@@ -46,8 +46,7 @@ impl Key {
         cpu::Key::generates(bits, e)
     }
 
-    /// Generates a key of two primes. `report` hears of each step with the two numbers of `BN_GENCB` and ends the search
-    /// with `false`.
+    /// Generates a key of two primes. `report` is called at each step with the two numbers of `BN_GENCB`, and ends the search by returning `false`.
     ///
     /// # Errors
     /// [`Error::Unsupported`] where [`Key::generates`] is false; [`Error::Failed`] when told to end, and once in 2^80;

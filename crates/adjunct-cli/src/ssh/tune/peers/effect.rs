@@ -19,7 +19,7 @@ pub struct Kept {
     pub for_peers: Vec<String>,
 }
 
-/// Somebody who can connect with the lists that are in force, and not with the new ones; or not with those in force either.
+/// A client or server that can connect with the lists in force and not with the new ones, or with neither.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Refused {
     /// Name and versions.
@@ -51,7 +51,7 @@ impl Refused {
 pub struct Effect {
     /// Peers that can connect.
     pub connect: Vec<String>,
-    /// What stays for whom, though the policy would leave it out.
+    /// The algorithms that stay although the policy would leave them out, with the peers that need them.
     pub kept: Vec<Kept>,
     /// Peers that can connect today and no longer could.
     pub refused: Vec<Refused>,
@@ -85,7 +85,7 @@ impl Ground<'_> {
     }
 
     /// Adds to the lists that a policy has made of those in force what has to stay at their ends for peers that can connect today, as far as the
-    /// policy lets it stay; gives what stays for whom.
+    /// policy lets it stay; gives the algorithms that stay, with the peers that need them.
     pub fn kept(&self, policy: &Policy, in_force: &Lists, mut lists: Lists) -> (Lists, Vec<Kept>) {
         let today: Vec<&Peer> = self.mine().filter(|peer| self.lacks(peer, in_force).is_none()).collect();
         let mut kept: Vec<(Kind, String)> = Vec::new();

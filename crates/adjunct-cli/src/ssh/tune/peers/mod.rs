@@ -1,7 +1,7 @@
 //! Clients and servers that are known by name, and what lists of algorithms mean to them.
 //!
-//! `table.toml` has what each offers by default and where that is from; [`negotiation`] tells what two sides agree on, as RFC 4253 has it;
-//! [`effect`] holds lists against the table: who can still connect, who can no longer, and what has to stay for whom.
+//! `table.toml` has what each offers by default and where that is from; [`negotiation`] tells what two sides agree on, as RFC 4253 has it; [`effect`]
+//! checks lists against the table: which peers can still connect, which no longer can, and which algorithms have to stay for which peers.
 
 pub mod effect;
 pub mod negotiation;

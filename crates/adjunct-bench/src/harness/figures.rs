@@ -1,6 +1,8 @@
 //! What slices tell: medians, quartiles, percentiles, and whether two values that were measured several times differ or only by chance, by
 //! which reports colour their ratios.
 
+use adjunct_tool::output::Style;
+
 pub use adjunct_cli::ssh::measure::spread::median;
 
 /// Rates of slices: their median, and the slowest and the fastest over it.
@@ -80,9 +82,27 @@ pub enum Verdict {
 }
 
 impl Verdict {
-    /// Compares `ours` with `theirs`. There is a difference only where the whiskers (the quartiles) do not overlap, where it is about 95 % sure by
-    /// the ranks of the runs (Mann and Whitney's test, for which 3 runs of each are the fewest), and where it is more than 2 %: slow changes (the
-    /// clock frequency, load of other virtual machines) do not show in the spread of one run.
+    /// Its class in the style sheet of pages.
+    pub fn class(self) -> &'static str {
+        match self {
+            Verdict::Better => "good",
+            Verdict::Worse => "bad",
+            Verdict::Same => "same",
+        }
+    }
+
+    /// Text on a terminal in its colour.
+    pub fn paint(self, style: Style, text: &str) -> String {
+        match self {
+            Verdict::Better => style.good(text),
+            Verdict::Worse => style.bad(text),
+            Verdict::Same => style.faint(text),
+        }
+    }
+
+    /// Of `ours` beside `theirs`. There is a difference only where the whiskers (the quartiles) do not overlap, where it is about
+    /// 95 % sure by the ranks of the runs (Mann and Whitney's test, for which 3 runs of each are the fewest), and where it is
+    /// more than 2 %: what is slow to change (the clock frequency, a neighbour) is not in the spread of one run.
     pub fn of(ours: Sample<'_>, theirs: Sample<'_>, more_is_better: bool) -> Verdict {
         let apart = ours.low > theirs.high || theirs.low > ours.high;
         let much = (ours.median - theirs.median).abs() > 0.02 * theirs.median.abs();

@@ -9,4 +9,7 @@
 pub mod busy;
 pub mod figures;
 pub mod header;
+pub mod page;
+pub mod row;
+pub mod run;
 pub mod turns;

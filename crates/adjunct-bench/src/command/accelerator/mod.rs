@@ -13,6 +13,7 @@ use crate::accelerator::subject::Function;
 use crate::handover::handing_over;
 use crate::harness::figures::median;
 use crate::harness::header::Header;
+use crate::harness::run::{Lines, Outputs, Shown};
 use crate::libcrypto::Side;
 use crate::measure::{self, Work};
 use crate::meter;
@@ -20,14 +21,13 @@ use crate::units::Unit;
 use crate::{Error, publickey};
 use adjunct_cli::bench::accelerator::Args;
 use adjunct_cli::counted::Counted;
-use adjunct_tool::interrupt::signalled;
-use adjunct_tool::progress::{Progress, Rows};
-use adjunct_tool::sink::{Ended, Sink};
-use adjunct_tool::{Failure, output};
+use adjunct_tool::Failure;
+use adjunct_tool::interrupt::{interrupted, signalled};
+use adjunct_tool::progress::Progress;
 use report::{KernelRow, Report, SIDES, Units};
 use std::process::ExitCode;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 fn load_plan(args: &Args) -> load::Plan {
@@ -137,13 +137,6 @@ impl Bench<'_> {
             share: limit.map(|limit| operations / limit),
         }))
     }
-
-    fn interrupted(&self) -> Result<(), Failure> {
-        match self.interrupted.load(Ordering::Relaxed) {
-            true => Err(Failure::new("interrupted")),
-            false => Ok(()),
-        }
-    }
 }
 
 fn missing(function: Function, side: &str) -> Error {
@@ -190,7 +183,7 @@ pub(super) fn run(args: &Args, counted: &Counted) -> Result<ExitCode, Failure> {
             Side::adjunct(library, &module).map_err(Failure::because)?,
         )
     };
-    let json = Sink::of(args.json.as_deref())?;
+    let outputs = Outputs::open(args.json.as_deref(), &[])?;
     let wait = Progress::waiting("measuring the units of this CPU");
     let units = units(kernel_plan(args)).map_err(Failure::because)?;
     drop(wait);
@@ -204,14 +197,7 @@ pub(super) fn run(args: &Args, counted: &Counted) -> Result<ExitCode, Failure> {
         header.clock = "wall";
     }
     let mut report = Report::new(header, units, args.always);
-
-    let table = !json.as_ref().is_some_and(Sink::is_stdout);
-    let show = |text: &str| if table { output::print(text) } else { Ok(()) };
-    show(&report.heading())?;
-    let mut ended = Ended::of(rows(args, &bench, functions, &mut report, &show));
-    let written = ended.write_json(json.as_ref(), &report).and(show(&report.summary()));
-    ended.told(written)?;
-    Ok(if report.failed() { ExitCode::FAILURE } else { ExitCode::SUCCESS })
+    outputs.run(&mut report, |report, shown| rows(args, &bench, functions, report, shown))
 }
 
 /// Measures all rows, until the user ends the run.
@@ -220,51 +206,46 @@ fn rows(
     bench: &Bench<'_>,
     functions: Vec<Function>,
     report: &mut Report,
-    show: &dyn Fn(&str) -> Result<(), Failure>,
+    shown: Shown,
 ) -> Result<(), Failure> {
     let load_plan = load_plan(args);
-    let mut bar = Rows::new(functions.len() * (args.threads().len() + 1));
+    let mut lines = Lines::new(functions.len() * (args.threads().len() + 1), shown);
     let mut prepared = Vec::new();
     for function in functions {
-        bar.begin(&function.title());
-        match bench.keys(function).and_then(|keys| check(bench, function, &keys).map(|()| keys)) {
+        let keys = || bench.keys(function).and_then(|keys| check(bench, function, &keys).map(|()| keys));
+        match lines.measure(&function.title(), keys)? {
             Ok(keys) => prepared.push((function, keys)),
-            Err(error) => bar.aside(|| show(&report.fail(function, &error.to_string())))?,
+            Err(error) => lines.show(&report.fail(function, &error.to_string()))?,
         }
     }
     if adjunct::cpu::rsa_lanes().is_some() {
         let mut head = report.kernel_head();
         for (function, keys) in &prepared {
-            bench.interrupted()?;
-            bar.begin(&format!("{}, the kernel", function.title()));
-            let line = match bench.kernel(*function, keys, kernel_plan(args)) {
+            let title = format!("{}, the kernel", function.title());
+            let line = match lines.measure(&title, || bench.kernel(*function, keys, kernel_plan(args)))? {
                 Ok(Some(row)) => std::mem::take(&mut head) + &report.add_kernel(row),
                 Ok(None) => String::new(),
                 Err(error) => report.fail(*function, &error.to_string()),
             };
-            bar.aside(|| show(&line))?;
-            bar.end();
+            lines.done(&line)?;
         }
     }
     if !args.threads().is_empty() {
-        bar.aside(|| show(&report.load_head()))?;
+        lines.show(&report.load_head())?;
     }
     for (function, keys) in &prepared {
         let sides = bench.sides(*function, keys);
         for &threads in args.threads() {
-            bench.interrupted()?;
-            bar.begin(&format!("{}, {threads} threads", function.title()));
-            let line = match bench.load(&sides, threads.into(), load_plan) {
+            let title = format!("{}, {threads} threads", function.title());
+            let line = match lines.measure(&title, || bench.load(&sides, threads.into(), load_plan))? {
                 Ok((sides, lanes)) => report.add(*function, threads.into(), &sides, lanes),
-                Err(_) if bench.interrupted.load(Ordering::Relaxed) => continue,
                 Err(error) => report.fail(*function, &error.to_string()),
             };
-            bar.aside(|| show(&line))?;
-            bar.end();
+            lines.done(&line)?;
         }
         report.papers(*function);
     }
-    bench.interrupted()
+    interrupted()
 }
 
 /// Compares the sides' results before any is timed.

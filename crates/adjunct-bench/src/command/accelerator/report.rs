@@ -3,6 +3,8 @@
 use crate::accelerator::load::Measured;
 use crate::accelerator::subject::Function;
 use crate::harness::header::Header;
+use crate::harness::row::{self, Column, Table, Trouble, fixed, number, percent};
+use crate::harness::run;
 use adjunct_tool::output::Style;
 use serde::Serialize;
 use std::fmt::Write;
@@ -33,6 +35,40 @@ pub struct Row {
     cpus: f64,
     /// The row's share of what the kernel would do on all CPUs; null where the function has no kernel.
     capacity: Option<f64>,
+    /// Stock's latency, and how far adjunct's slices scatter: among the details in JSON.
+    #[serde(skip)]
+    stock_us: [f64; 2],
+    #[serde(skip)]
+    scatter: f64,
+}
+
+impl row::Row for Row {
+    fn columns() -> Vec<Column<Row>> {
+        let rate =
+            |width: usize, head: &str, of: fn(&Row) -> f64| Column::right(width, head, move |row| number(of(row)));
+        let ratio =
+            |width: usize, head: &str, of: fn(&Row) -> f64| Column::right(width, head, move |row| fixed(of(row), 2));
+        vec![
+            Column::left(18, "operations/s", |row: &Row| row.function.clone()),
+            Column::right(4, "thr", |row: &Row| row.threads.to_string()),
+            rate(9, "stock", |row| row.stock),
+            rate(9, "AWS-LC", |row| row.library),
+            rate(9, "alone", |row| row.alone),
+            rate(9, "adjunct", |row| row.adjunct),
+            ratio(7, "ratio", |row| row.ratio),
+            ratio(6, "lib", |row| row.library_ratio),
+            ratio(7, "alone", |row| row.alone_ratio),
+            ratio(6, "CPU", |row| row.alone_cpu_ratio),
+            ratio(6, "CPUs", |row| row.cpus),
+            Column::right(6, "cap", |row: &Row| row.capacity.map(|capacity| fixed(capacity, 2))),
+            rate(9, "p50 us", |row| row.p50_us),
+            rate(9, "p99 us", |row| row.p99_us),
+            rate(11, "stock p50", |row| row.stock_us[0]),
+            rate(9, "p99", |row| row.stock_us[1]),
+            Column::right(6, "lanes", |row: &Row| row.lanes.map(|lanes| fixed(lanes, 1))),
+            Column::right(7, "+-", |row: &Row| percent(row.scatter) + " %"),
+        ]
+    }
 }
 
 /// What is known of one side in one row, besides.
@@ -72,10 +108,19 @@ pub struct KernelRow {
     pub share: Option<f64>,
 }
 
-#[derive(Debug, Serialize)]
-struct Trouble {
-    function: String,
-    error: String,
+impl row::Row for KernelRow {
+    fn columns() -> Vec<Column<KernelRow>> {
+        vec![
+            Column::left(18, "lanes full", |row: &KernelRow| row.function.clone()),
+            Column::right(13, "op/s a core", |row: &KernelRow| number(row.operations)),
+            Column::right(9, "AWS-LC", |row: &KernelRow| number(row.library)),
+            Column::right(7, "ratio", |row: &KernelRow| fixed(row.ratio, 2)),
+            Column::right(9, "IFMA/op", |row: &KernelRow| row.instructions.map(number)),
+            Column::right(11, "limit op/s", |row: &KernelRow| row.limit.map(number)),
+            Column::right(7, "share", |row: &KernelRow| row.share.map(|share| percent(share) + " %")),
+            Column::right(7, "reach", |row: &KernelRow| fixed(row.reach, 2)),
+        ]
+    }
 }
 
 /// The rates of the CPU's units, in 10^9 instructions a second.
@@ -99,8 +144,8 @@ pub struct Report {
     cpus: usize,
     /// Whether the threads share batches.
     always: bool,
-    rows: Vec<Row>,
-    kernels: Vec<KernelRow>,
+    rows: Table<Row>,
+    kernels: Table<KernelRow>,
     details: Vec<Detail>,
     failed: Vec<Trouble>,
     #[serde(skip)]
@@ -116,70 +161,14 @@ impl Report {
     /// An empty report.
     pub fn new(header: Header, units: Units, always: bool) -> Report {
         let cpus = std::thread::available_parallelism().map_or(1, usize::from);
-        let (rows, kernels, details) = (Vec::new(), Vec::new(), Vec::new());
+        let (rows, kernels, details) = (Table::default(), Table::default(), Vec::new());
         let (failed, express, style) = (Vec::new(), Vec::new(), Style::of_stdout());
         Report { header, units, cpus, always, rows, kernels, details, failed, express, style }
     }
 
-    /// What stands above the tables.
-    pub fn heading(&self) -> String {
-        let mut out = self.header.text();
-        let _ = write!(out, "{} CPUs; G instructions a second: ", self.cpus);
-        let ifma = self.units.ifma.map(|rate| format!("IFMA {rate:.2} (vpmadd52luq, 512 bits)"));
-        let aes = self.units.aes.zip(self.units.aes_instruction).map(|(rate, name)| format!("AES {rate:.2} ({name})"));
-        let all: Vec<String> = ifma.into_iter().chain(aes).collect();
-        let _ =
-            writeln!(out, "{}", if all.is_empty() { "neither IFMA nor AES here".to_owned() } else { all.join(", ") });
-        let microseconds = self.units.handing_over_ns / 1e3;
-        let _ = writeln!(
-            out,
-            "Handing an operation over: {microseconds:.1} us of CPU time (64 threads, eight that sleep and wake together)"
-        );
-        match adjunct::cpu::rsa_lanes() {
-            None => {
-                let text = "Neither AVX-512 IFMA nor AVX2 and FMA (not in this CPU, or taken away): there are no lanes, and adjunct does \
-                            these operations one after the other, as AWS-LC does.\n";
-                out += &self.style.notice(text);
-                return out;
-            }
-            Some(lanes) if !lanes.are_dedicated() => {
-                let text = "No AVX-512 IFMA (not in this CPU, or taken away): RSA has lanes of AVX2 and FMA, other functions none.\n";
-                out += &self.style.notice(text);
-            }
-            Some(_) => {}
-        }
-        if self.always {
-            out += "Threads that call at once always share batches, as with accelerator = always in openssl.cnf.\n";
-        } else {
-            out += "Threads that call at once share batches where that was measured to be faster, as by default.\n";
-        }
-        out
-    }
-
     /// The head of the table of loads.
     pub fn load_head(&self) -> String {
-        let columns = format!(
-            "{:<18}{:>4}{:>9}{:>9}{:>9}{:>9}{:>7}{:>6}{:>7}{:>6}{:>6}{:>6}{:>9}{:>9}{:>11}{:>9}{:>6}{:>7}",
-            "operations/s",
-            "thr",
-            "stock",
-            "AWS-LC",
-            "alone",
-            "adjunct",
-            "ratio",
-            "lib",
-            "alone",
-            "CPU",
-            "CPUs",
-            "cap",
-            "p50 us",
-            "p99 us",
-            "stock p50",
-            "p99",
-            "lanes",
-            "+-"
-        );
-        format!("\n{}\n", self.style.strong(&columns))
+        format!("\n{}\n", self.style.strong(&self.rows.head()))
     }
 
     /// Adds a row; its line of the table.
@@ -222,30 +211,10 @@ impl Report {
             library_ratio: adjunct.rate.median / library.rate.median,
             cpus: adjunct.rate.median / adjunct.cpu_rate,
             capacity: kernel.map(|rate| adjunct.rate.median / (rate * self.cpus as f64)),
+            stock_us: [stock.p50, stock.p99],
+            scatter: adjunct.rate.half(),
         };
-        let line = format!(
-            "{:<18}{:>4}{:>9}{:>9}{:>9}{:>9}{:>7.2}{:>6.2}{:>7.2}{:>6.2}{:>6.2}{:>6}{:>9}{:>9}{:>11}{:>9}{:>6}{:>7}\n",
-            row.function,
-            threads,
-            number(row.stock),
-            number(row.library),
-            number(row.alone),
-            number(row.adjunct),
-            row.ratio,
-            row.library_ratio,
-            row.alone_ratio,
-            row.alone_cpu_ratio,
-            row.cpus,
-            row.capacity.map_or("-".to_owned(), |capacity| format!("{capacity:.2}")),
-            number(row.p50_us),
-            number(row.p99_us),
-            number(stock.p50),
-            number(stock.p99),
-            lanes.map_or("-".to_owned(), |lanes| format!("{lanes:.1}")),
-            format!("{:.0} %", adjunct.rate.half() * 100.0),
-        );
-        self.rows.push(row);
-        line
+        self.rows.add(row) + "\n"
     }
 
     /// The papers' table: operations a second with 1 job and with 8; empty where these were not both measured.
@@ -262,42 +231,20 @@ impl Report {
 
     /// The head of the kernels' table.
     pub fn kernel_head(&self) -> String {
-        let columns = format!(
-            "{:<18}{:>13}{:>9}{:>7}{:>9}{:>11}{:>7}{:>7}",
-            "lanes full", "op/s a core", "AWS-LC", "ratio", "IFMA/op", "limit op/s", "share", "reach"
-        );
-        format!("\n{}\n", self.style.strong(&columns))
+        format!("\n{}\n", self.style.strong(&self.kernels.head()))
     }
 
     /// Adds a kernel's row; its line.
     pub fn add_kernel(&mut self, row: KernelRow) -> String {
-        let or_dash = |value: Option<f64>| value.map_or("-".to_owned(), number);
-        let line = format!(
-            "{:<18}{:>13}{:>9}{:>7.2}{:>9}{:>11}{:>7}{:>7.2}\n",
-            row.function,
-            number(row.operations),
-            number(row.library),
-            row.ratio,
-            or_dash(row.instructions),
-            or_dash(row.limit),
-            row.share.map_or("-".to_owned(), |share| format!("{:.0} %", share * 100.0)),
-            row.reach,
-        );
-        self.kernels.push(row);
-        line
+        self.kernels.add(row) + "\n"
     }
 
     /// Notes that a function failed; its line of the table.
     pub fn fail(&mut self, function: Function, error: &str) -> String {
         let function = function.title();
         let line = format!("{function:<18} {}\n", self.style.bad(error));
-        self.failed.push(Trouble { function, error: error.to_owned() });
+        self.failed.push(Trouble::new(function, error));
         line
-    }
-
-    /// Whether a function failed.
-    pub fn failed(&self) -> bool {
-        !self.failed.is_empty()
     }
 
     /// The functions none of whose rows is below stock's or AWS-LC's rate.
@@ -308,9 +255,44 @@ impl Report {
         names.retain(|name| !self.rows.iter().filter(below).any(|row| row.function == *name));
         names
     }
+}
 
-    /// What stands below the tables.
-    pub fn summary(&self) -> String {
+impl run::Report for Report {
+    fn heading(&self) -> String {
+        let mut out = self.header.text();
+        let _ = write!(out, "{} CPUs; G instructions a second: ", self.cpus);
+        let ifma = self.units.ifma.map(|rate| format!("IFMA {rate:.2} (vpmadd52luq, 512 bits)"));
+        let aes = self.units.aes.zip(self.units.aes_instruction).map(|(rate, name)| format!("AES {rate:.2} ({name})"));
+        let all: Vec<String> = ifma.into_iter().chain(aes).collect();
+        let _ =
+            writeln!(out, "{}", if all.is_empty() { "neither IFMA nor AES here".to_owned() } else { all.join(", ") });
+        let microseconds = self.units.handing_over_ns / 1e3;
+        let _ = writeln!(
+            out,
+            "Handing an operation over: {microseconds:.1} us of CPU time (64 threads, eight that sleep and wake together)"
+        );
+        match adjunct::cpu::rsa_lanes() {
+            None => {
+                let text = "Neither AVX-512 IFMA nor AVX2 and FMA (not in this CPU, or taken away): there are no lanes, and adjunct does \
+                            these operations one after the other, as AWS-LC does.\n";
+                out += &self.style.notice(text);
+                return out;
+            }
+            Some(lanes) if !lanes.are_dedicated() => {
+                let text = "No AVX-512 IFMA (not in this CPU, or taken away): RSA has lanes of AVX2 and FMA, other functions none.\n";
+                out += &self.style.notice(text);
+            }
+            Some(_) => {}
+        }
+        if self.always {
+            out += "Threads that call at once always share batches, as with accelerator = always in openssl.cnf.\n";
+        } else {
+            out += "Threads that call at once share batches where that was measured to be faster, as by default.\n";
+        }
+        out
+    }
+
+    fn summary(&self) -> String {
         let mut out = String::new();
         if !self.express.is_empty() {
             let head = format!(
@@ -328,14 +310,9 @@ impl Report {
             writeln!(out, "\n{} rows, {} kernels, {} failed", self.rows.len(), self.kernels.len(), self.failed.len());
         out
     }
-}
 
-/// Three to six digits, whatever the size.
-pub fn number(value: f64) -> String {
-    match value {
-        v if v < 10.0 => format!("{v:.2}"),
-        v if v < 100.0 => format!("{v:.1}"),
-        v => format!("{v:.0}"),
+    fn failed(&self) -> bool {
+        !self.failed.is_empty()
     }
 }
 
@@ -343,6 +320,7 @@ pub fn number(value: f64) -> String {
 mod tests {
     use super::*;
     use crate::harness::figures::Rates;
+    use crate::harness::run::Report as _;
 
     #[test]
     fn a_row_has_the_values_in_the_order_that_scripts_know() {

@@ -8,14 +8,13 @@ use crate::Error;
 use crate::bulk::subject::{Mode, Subject};
 use crate::bulk::{kernel, library};
 use crate::harness::header::Header;
+use crate::harness::run::{Lines, Outputs, Shown};
 use crate::libcrypto::Side;
 use crate::measure::{self, Plan, Work};
 use crate::units::Unit;
 use adjunct_cli::bench::bulk::Args;
-use adjunct_tool::interrupt::{catch_interrupts, interrupted};
-use adjunct_tool::progress::Rows;
-use adjunct_tool::sink::{Ended, Sink};
-use adjunct_tool::{Failure, output};
+use adjunct_tool::Failure;
+use adjunct_tool::interrupt::catch_interrupts;
 use report::{AesUnit, Rates, Report, Row};
 use std::cell::RefCell;
 use std::process::ExitCode;
@@ -108,7 +107,7 @@ pub fn run(args: &Args) -> Result<ExitCode, Failure> {
             args.newest.as_deref().map(|root| Worker::start(root, &module, args.module.choice())).transpose()?;
         (Side::adjunct(library, &module).map_err(Failure::because)?, newest)
     };
-    let json = Sink::of(args.json.as_deref())?;
+    let outputs = Outputs::open(args.json.as_deref(), &[])?;
     let plan = plan(args);
     let mut header = Header::new(library, plan);
     header.newest = newest.as_ref().map(|worker| worker.version.clone());
@@ -116,16 +115,7 @@ pub fn run(args: &Args) -> Result<ExitCode, Failure> {
     let mut bench =
         Bench { stock: Side::stock(library).map_err(Failure::because)?, adjunct, newest, unit: Unit::aes(), plan };
     let mut report = Report::new(header, aes_unit(&mut bench).map_err(Failure::because)?);
-
-    let table = !json.as_ref().is_some_and(Sink::is_stdout);
-    if table {
-        output::print(&report.heading())?;
-    }
-    let mut ended = Ended::of(rows(&mut bench, &subjects, &args.sizes, &mut report, table));
-    let written =
-        ended.write_json(json.as_ref(), &report).and(if table { output::print(&report.summary()) } else { Ok(()) });
-    ended.told(written)?;
-    Ok(if report.failed() { ExitCode::FAILURE } else { ExitCode::SUCCESS })
+    outputs.run(&mut report, |report, shown| rows(&mut bench, &subjects, &args.sizes, report, shown))
 }
 
 /// Measures all rows, until the user ends the run.
@@ -134,23 +124,17 @@ fn rows(
     subjects: &[Subject],
     sizes: &[u32],
     report: &mut Report,
-    table: bool,
+    shown: Shown,
 ) -> Result<(), Failure> {
-    let mut bar = Rows::new(subjects.len() * sizes.len());
+    let mut lines = Lines::new(subjects.len() * sizes.len(), shown);
     for subject in subjects {
         for &size in sizes {
-            interrupted()?;
-            bar.begin(&subject.title());
-            let row = bench.row(*subject, size as usize);
-            interrupted()?;
+            let row = lines.measure(&subject.title(), || bench.row(*subject, size as usize))?;
             let line = match row {
                 Ok(row) => report.add(row),
                 Err(error) => report.fail(subject.title(), size as usize, &error.to_string()),
             };
-            if table {
-                bar.aside(|| output::print(&line))?;
-            }
-            bar.end();
+            lines.done(&line)?;
         }
     }
     Ok(())

@@ -1,6 +1,8 @@
 //! The bulk report: rows as a table and as JSON.
 
 use crate::harness::header::Header;
+use crate::harness::row::{self, Column, Table, Trouble, fixed, percent};
+use crate::harness::run;
 use adjunct_tool::output::Style;
 use serde::Serialize;
 use std::fmt::Write;
@@ -88,16 +90,34 @@ impl Row {
     }
 }
 
-#[derive(Debug, Serialize)]
-struct Trouble {
-    function: String,
-    size: usize,
-    error: String,
-}
-
-/// Two sides and their ratio, as columns.
-fn three([other, ours, ratio]: [&str; 3]) -> String {
-    format!("{other:>9}{ours:>8}{ratio:>6}")
+impl row::Row for Row {
+    fn columns() -> Vec<Column<Row>> {
+        // Two sides and their ratio.
+        let rate = |width: usize, head: &str, of: fn(&Row) -> Option<f64>| {
+            Column::right(width, head, move |row: &Row| of(row).map(|rate| fixed(rate, 3)))
+        };
+        let ratio = |of: fn(&Row) -> Option<f64>| {
+            Column::right(6, "ratio", move |row: &Row| of(row).map(|ratio| fixed(ratio, 2)))
+        };
+        let share = |width: usize, head: &str, of: fn(&Row) -> Option<f64>| {
+            Column::right(width, head, move |row: &Row| of(row).map(|part| percent(part) + " %"))
+        };
+        vec![
+            Column::left(26, "GB/s", |row: &Row| row.function.clone()),
+            Column::right(6, "size", |row: &Row| row.size.to_string()),
+            rate(9, "stock", |row| row.stock),
+            rate(8, "adjunct", |row| row.adjunct),
+            ratio(|row| row.ratio),
+            rate(9, "newest", |row| row.newest),
+            rate(8, "adjunct", |row| row.adjunct_newest),
+            ratio(|row| row.ratio_newest),
+            rate(9, "AWS-LC", |row| row.library),
+            rate(8, "kernel", |row| row.kernel),
+            ratio(|row| row.ratio_library),
+            share(7, "share", |row| row.share),
+            share(6, "EVP", |row| row.evp),
+        ]
+    }
 }
 
 /// The rate of the AES unit.
@@ -114,7 +134,7 @@ pub struct AesUnit {
 pub struct Report {
     header: Header,
     aes_unit: Option<AesUnit>,
-    rows: Vec<Row>,
+    rows: Table<Row>,
     failed: Vec<Trouble>,
     #[serde(skip)]
     style: Style,
@@ -123,11 +143,31 @@ pub struct Report {
 impl Report {
     /// An empty report.
     pub fn new(header: Header, aes_unit: Option<AesUnit>) -> Report {
-        Report { header, aes_unit, rows: Vec::new(), failed: Vec::new(), style: Style::of_stdout() }
+        Report { header, aes_unit, rows: Table::default(), failed: Vec::new(), style: Style::of_stdout() }
     }
 
-    /// What stands above the table.
-    pub fn heading(&self) -> String {
+    /// Adds a row; its line.
+    pub fn add(&mut self, row: Row) -> String {
+        let mut mark = String::new();
+        if row.slow() {
+            mark += &self.style.bad(&format!("  < {FLOOR}"));
+        }
+        if row.lossy() {
+            mark += &self.style.bad(&format!("  EVP < {:.0} %", THROUGH * 100.0));
+        }
+        self.rows.add(row) + &mark + "\n"
+    }
+
+    /// Notes that a row failed; its line.
+    pub fn fail(&mut self, function: String, size: usize, error: &str) -> String {
+        let line = format!("{function:<26} {size:>7} {}\n", self.style.bad(error));
+        self.failed.push(Trouble::of_size(function, Some(size), error));
+        line
+    }
+}
+
+impl run::Report for Report {
+    fn heading(&self) -> String {
         let mut out = self.header.text();
         let _ = match &self.aes_unit {
             Some(unit) => {
@@ -135,62 +175,11 @@ impl Report {
             }
             None => writeln!(out, "no AES instructions: software, and no limit to compare with"),
         };
-        let columns = format!(
-            "{:<26}{:>6}{}{}{}{:>7}{:>6}",
-            "GB/s",
-            "size",
-            three(["stock", "adjunct", "ratio"]),
-            three(["newest", "adjunct", "ratio"]),
-            three(["AWS-LC", "kernel", "ratio"]),
-            "share",
-            "EVP"
-        );
-        let _ = writeln!(out, "\n{}", self.style.strong(&columns));
+        let _ = writeln!(out, "\n{}", self.style.strong(&self.rows.head()));
         out
     }
 
-    /// Adds a row; its line of the table.
-    pub fn add(&mut self, row: Row) -> String {
-        let number = |v: Option<f64>, digits: usize| v.map_or("-".to_owned(), |v| format!("{v:.digits$}"));
-        let percent = |v: Option<f64>| v.map_or("-".to_owned(), |v| format!("{:.0} %", v * 100.0));
-        let pair = |other, ours, ratio| {
-            let (other, ours, ratio) = (number(other, 3), number(ours, 3), number(ratio, 2));
-            three([&other, &ours, &ratio])
-        };
-        let mut line = format!(
-            "{:<26}{:>6}{}{}{}{:>7}{:>6}",
-            row.function,
-            row.size,
-            pair(row.stock, row.adjunct, row.ratio),
-            pair(row.newest, row.adjunct_newest, row.ratio_newest),
-            pair(row.library, row.kernel, row.ratio_library),
-            percent(row.share),
-            percent(row.evp)
-        );
-        if row.slow() {
-            line += &self.style.bad(&format!("  < {FLOOR}"));
-        }
-        if row.lossy() {
-            line += &self.style.bad(&format!("  EVP < {:.0} %", THROUGH * 100.0));
-        }
-        self.rows.push(row);
-        line + "\n"
-    }
-
-    /// Notes that a row failed; its line of the table.
-    pub fn fail(&mut self, function: String, size: usize, error: &str) -> String {
-        let line = format!("{function:<26} {size:>7} {}\n", self.style.bad(error));
-        self.failed.push(Trouble { function, size, error: error.to_owned() });
-        line
-    }
-
-    /// Whether a row failed.
-    pub fn failed(&self) -> bool {
-        !self.failed.is_empty()
-    }
-
-    /// What stands below the table.
-    pub fn summary(&self) -> String {
+    fn summary(&self) -> String {
         let count = |which: fn(&Row) -> bool| self.rows.iter().filter(|r| which(r)).count();
         let mut out = format!(
             "\n{} rows, {} with a ratio below {FLOOR}, {} of {LARGE} bytes or more where EVP leaves less than {:.0} % of the \
@@ -205,6 +194,10 @@ impl Report {
             out += "The newest OpenSSL was not measured: --newest ROOT, or benches/bulk, which unpacks one.\n";
         }
         out
+    }
+
+    fn failed(&self) -> bool {
+        !self.failed.is_empty()
     }
 }
 

@@ -7,10 +7,12 @@ use crate::accelerator::subject::Function;
 use crate::command::daemon::Daemon;
 use crate::crew::{Slice, ends_with_us, percentile};
 use crate::harness::header::Header;
+use crate::harness::row::{self, Column, Table, fixed};
+use crate::harness::run::{self, Outputs};
 use crate::harness::turns::in_turns;
 use adjunct_card::card::known_request;
-use adjunct_card_protocol::wire::{self, Kind, Status};
 use adjunct_survey::module;
+use adjunct_tool::interrupt::interrupted;
 use adjunct_tool::{Failure, output};
 use nix::unistd::{Gid, Uid, setresgid, setresuid};
 use rustix::buffer::spare_capacity;
@@ -19,7 +21,6 @@ use rustix::fd::OwnedFd;
 use rustix::io::Errno;
 use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketAddrUnix, SocketFlags, SocketType};
 use serde::Serialize;
-use std::fmt::Write;
 use std::io::{BufRead, BufReader};
 use std::path::Path;
 use std::process::{Child, Command, ExitCode, Stdio};
@@ -81,6 +82,9 @@ struct Row {
     p99_us: f64,
     /// The 99 of 100 over that beside a user that is busy.
     ratio: f64,
+    /// The connections that were asked for.
+    #[serde(skip)]
+    hostile: u16,
 }
 
 /// The report.
@@ -90,15 +94,41 @@ pub struct Report {
     header: Header,
     hostile: u16,
     lanes: bool,
-    rows: Vec<Row>,
+    rows: Table<Row>,
 }
 
-const HEADING: &str = "                                                 ops/s   p50 us   p99 us   ratio\n";
+impl row::Row for Row {
+    fn columns() -> Vec<Column<Row>> {
+        vec![
+            Column::left(45, "", |row: &Row| {
+                format!("{}, {} beside {}", row.function, row.processes, row.beside.text(row.hostile))
+            }),
+            Column::right(9, "ops/s", |row: &Row| fixed(row.rate, 0)),
+            Column::right(9, "p50 us", |row: &Row| fixed(row.p50_us, 0)),
+            Column::right(9, "p99 us", |row: &Row| fixed(row.p99_us, 0)),
+            Column::right(8, "ratio", |row: &Row| fixed(row.ratio, 2)),
+        ]
+    }
+}
+
+impl run::Report for Report {
+    fn heading(&self) -> String {
+        format!(
+            "Operations of one user while another's connections ask for RSA-4096, each for the next as soon as it is answered; {} lanes\n{}\n",
+            if self.lanes { "with" } else { "without" },
+            self.rows.head()
+        )
+    }
+
+    fn summary(&self) -> String {
+        String::new()
+    }
+}
 
 impl Report {
     /// Makes a report without rows.
     pub fn new(header: Header, hostile: u16) -> Report {
-        Report { header, hostile, lanes: adjunct::card::work::available(), rows: Vec::new() }
+        Report { header, hostile, lanes: adjunct::card::work::available(), rows: Table::default() }
     }
 
     fn add(&mut self, function: Function, processes: u16, slices: &[Vec<Slice>]) -> String {
@@ -107,7 +137,7 @@ impl Report {
         let mut text = String::new();
         for (beside, slices) in ALL.into_iter().zip(slices) {
             let (rate, p99_us) = (super::report::OfSide::new(slices).rate, p99(slices));
-            let row = Row {
+            text += &self.rows.add(Row {
                 function: function.title(),
                 processes,
                 beside,
@@ -116,16 +146,15 @@ impl Report {
                 p50_us: percentile(slices, 50),
                 p99_us,
                 ratio: p99_us / busy,
-            };
-            let what = format!("{}, {processes} beside {}", row.function, beside.text(self.hostile));
-            let _ = writeln!(text, "{what:<45}{rate:>9.0}{:>9.0}{p99_us:>9.0}{:>8.2}", row.p50_us, row.ratio);
-            self.rows.push(row);
+                hostile: self.hostile,
+            });
+            text.push('\n');
         }
         text
     }
 }
 
-/// Measures, and tells each row as it comes.
+/// Measures, shows each row as it comes, and writes the report.
 ///
 /// # Errors
 /// [`Failure`] with the one line to show.
@@ -134,8 +163,8 @@ pub fn run(
     program: &Path,
     functions: &[Function],
     report: &mut Report,
-    show: &dyn Fn(&str) -> Result<(), Failure>,
-) -> Result<(), Failure> {
+    outputs: &Outputs<Report>,
+) -> Result<ExitCode, Failure> {
     if !nix::unistd::geteuid().is_root() {
         return Err(Failure::new("only root can be two users: run it as root"));
     }
@@ -144,36 +173,34 @@ pub fn run(
     let limited = Daemon::start_with(program, 1, None, without)?;
     let lifted = Daemon::start_with(program, 1, None, &format!("connections = {}\n{without}", hostile.max(512)))?;
     let daemon = |beside| if beside == Beside::Limited { &limited } else { &lifted };
-    show(&format!(
-        "Operations of one user while another's connections ask for RSA-4096, each for the next as soon as it is answered; {} lanes\n{HEADING}",
-        if report.lanes { "with" } else { "without" }
-    ))?;
-    for &function in functions {
-        let workers = bench.key(function).and_then(|der| {
-            let start = |beside| {
-                let environment =
-                    vec![("ADJUNCT_CARDS_DIR", daemon(beside).folder().into()), ("ADJUNCT_CARDS", "always".into())];
-                let start =
-                    Start { libcrypto: bench.libcrypto.clone(), module: Some(bench.module.clone()), environment };
-                Worker::start(&start, function, &der).map(|(worker, _)| worker)
-            };
-            ALL.into_iter().map(start).collect::<Result<Vec<_>, Error>>()
-        });
-        let failed = |error: Error| Failure::new(format!("{}: {error}", function.title()));
-        let mut workers = workers.map_err(failed)?;
-        for processes in PROCESSES {
-            for worker in &mut workers {
-                worker.fork(processes).map_err(failed)?;
+    outputs.run(report, |report, shown| {
+        for &function in functions {
+            let workers = bench.key(function).and_then(|der| {
+                let start = |beside| {
+                    let environment =
+                        vec![("ADJUNCT_CARDS_DIR", daemon(beside).folder().into()), ("ADJUNCT_CARDS", "always".into())];
+                    let start =
+                        Start { libcrypto: bench.libcrypto.clone(), module: Some(bench.module.clone()), environment };
+                    Worker::start(&start, function, &der).map(|(worker, _)| worker)
+                };
+                ALL.into_iter().map(start).collect::<Result<Vec<_>, Error>>()
+            });
+            let failed = |error: Error| Failure::new(format!("{}: {error}", function.title()));
+            let mut workers = workers.map_err(failed)?;
+            for processes in PROCESSES {
+                for worker in &mut workers {
+                    worker.fork(processes).map_err(failed)?;
+                }
+                let slices = in_turns(ALL.len(), bench.plan.repeats, |at| {
+                    interrupted()?;
+                    let _flood = Flood::start(daemon(ALL[at]).folder(), ALL[at].connections(hostile))?;
+                    workers[at].slice(LEAD_IN, bench.plan.slice, &[]).map_err(failed)
+                })?;
+                shown.print(&report.add(function, processes, &slices))?;
             }
-            let slices = in_turns(ALL.len(), bench.plan.repeats, |at| {
-                bench.interrupted()?;
-                let _flood = Flood::start(daemon(ALL[at]).folder(), ALL[at].connections(hostile))?;
-                workers[at].slice(LEAD_IN, bench.plan.slice, &[]).map_err(failed)
-            })?;
-            show(&report.add(function, processes, &slices))?;
         }
-    }
-    Ok(())
+        Ok(())
+    })
 }
 
 /// A process of another user that asks for as much as it can. Dropped, it ends.

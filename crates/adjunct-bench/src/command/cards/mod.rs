@@ -12,20 +12,18 @@ use crate::accelerator::library::Key;
 use crate::accelerator::subject::{Curve, Function};
 use crate::crew::Slice;
 use crate::harness::header::Header;
+use crate::harness::run::{Lines, Outputs, Shown};
 use crate::harness::turns::in_turns;
 use crate::libcrypto::Side;
 use crate::measure::{self, interleave};
 use crate::{Error, publickey};
 use adjunct_cli::bench::cards::Args;
-use adjunct_tool::interrupt::signalled;
-use adjunct_tool::progress::{Progress, Rows};
-use adjunct_tool::sink::{Ended, Sink};
-use adjunct_tool::{Failure, output};
+use adjunct_tool::Failure;
+use adjunct_tool::interrupt::{catch_interrupts, interrupted};
+use adjunct_tool::progress::Progress;
 use report::{Measured, OfSide, Paper, Report, SIDES};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 use worker::{Start, Worker};
 
@@ -60,7 +58,6 @@ struct Bench {
     libcrypto: Option<PathBuf>,
     module: PathBuf,
     plan: measure::Plan,
-    interrupted: Arc<AtomicBool>,
 }
 
 impl Bench {
@@ -126,9 +123,7 @@ impl Bench {
         }
         let mut done = [0; 2];
         let slices = in_turns(N, self.plan.repeats, |which| {
-            if self.interrupted.load(Ordering::Relaxed) {
-                return Err(Error::Operation("interrupted".to_owned()));
-            }
+            interrupted().map_err(|failure| Error::Operation(failure.to_string()))?;
             let before = daemon.figures();
             let slice = workers[which].slice(lead_in, length, &others)?;
             let after = daemon.figures();
@@ -144,13 +139,6 @@ impl Bench {
     fn rate(&self, worker: &mut Worker, processes: u16, daemon: &Daemon) -> Result<f64, Error> {
         let ([slices], _) = self.load([worker], processes, daemon)?;
         Ok(OfSide::new(&slices).rate)
-    }
-
-    fn interrupted(&self) -> Result<(), Failure> {
-        match self.interrupted.load(Ordering::Relaxed) {
-            true => Err(Failure::new("interrupted")),
-            false => Ok(()),
-        }
     }
 }
 
@@ -178,41 +166,26 @@ pub(super) fn run(args: &Args) -> Result<ExitCode, Failure> {
     // Its words where OpenSSL does not load it.
     let _ = Side::adjunct(library, &module).map_err(Failure::because)?;
     let program = daemon::program(args.module.choice())?;
-    let json = Sink::of(args.json.as_deref())?;
-    let interrupted = signalled();
+    catch_interrupts();
     let plan = plan(args);
-    let table = !json.as_ref().is_some_and(Sink::is_stdout);
-    let show = |text: &str| if table { output::print(text) } else { Ok(()) };
     if let Some(hostile) = args.hostile {
-        let bench = Bench {
-            stock: Side::stock(library).map_err(Failure::because)?,
-            libcrypto: args.libcrypto.clone(),
-            module,
-            plan,
-            interrupted,
-        };
+        let outputs = Outputs::open(args.json.as_deref(), &[])?;
+        let stock = Side::stock(library).map_err(Failure::because)?;
+        let bench = Bench { stock, libcrypto: args.libcrypto.clone(), module, plan };
         let mut report = hostile::Report::new(Header::new(library, plan), hostile);
-        let mut ended = Ended::of(hostile::run(&bench, &program, &functions, &mut report, &show));
-        let written = ended.write_json(json.as_ref(), &report);
-        ended.told(written)?;
-        return Ok(ExitCode::SUCCESS);
+        return hostile::run(&bench, &program, &functions, &mut report, &outputs);
     }
+    let outputs = Outputs::open(args.json.as_deref(), &[])?;
     let wait = Progress::waiting("measuring the units of this CPU, starting cards");
     let units = units(measure::Plan { slice: plan.slice / 4, repeats: plan.repeats }).map_err(Failure::because)?;
     let daemon = Daemon::start(&program, args.cards.into(), None)?;
     drop(wait);
     let stock = Side::stock(library).map_err(Failure::because)?;
-    let bench = Bench { stock, libcrypto: args.libcrypto.clone(), module, plan, interrupted };
+    let bench = Bench { stock, libcrypto: args.libcrypto.clone(), module, plan };
     let mut header = Header::new(library, plan);
     header.clock = "wall";
     let mut report = Report::new(header, units, args.cards.into());
-
-    show(&report.heading())?;
-    show(&report.head())?;
-    let mut ended = Ended::of(rows(args, &bench, (functions, &program, daemon), &mut report, &show));
-    let written = ended.write_json(json.as_ref(), &report).and(show(&report.summary()));
-    ended.told(written)?;
-    Ok(if report.failed() { ExitCode::FAILURE } else { ExitCode::SUCCESS })
+    outputs.run(&mut report, |report, shown| rows(args, &bench, (functions, &program, daemon), report, shown))
 }
 
 /// Measures all rows, until the user ends the run.
@@ -221,44 +194,36 @@ fn rows(
     bench: &Bench,
     (functions, program, daemon): (Vec<Function>, &Path, Daemon),
     report: &mut Report,
-    show: &dyn Fn(&str) -> Result<(), Failure>,
+    shown: Shown,
 ) -> Result<(), Failure> {
-    let mut bar = Rows::new(functions.len() * args.processes().len());
+    let mut lines = Lines::new(functions.len() * args.processes().len(), shown);
     let mut keys = Vec::new();
     for function in functions {
-        bar.begin(&function.title());
-        let prepared = bench.key(function).and_then(|der| {
-            let (kernel, sides) = (bench.kernel(function, &der)?, bench.sides(function, &der, &daemon)?);
-            Ok((der, kernel, sides))
-        });
-        let (der, kernel, mut sides) = match prepared {
+        let prepare = || {
+            let der = bench.key(function)?;
+            Ok::<_, Error>((bench.kernel(function, &der)?, bench.sides(function, &der, &daemon)?, der))
+        };
+        let (kernel, mut sides, der) = match lines.measure(&function.title(), prepare)? {
             Ok(prepared) => prepared,
             Err(error) => {
-                bench.interrupted()?;
-                bar.aside(|| show(&report.fail(function, &error.to_string())))?;
+                lines.show(&report.fail(function, &error.to_string()))?;
                 continue;
             }
         };
         for &processes in args.processes() {
-            bench.interrupted()?;
-            bar.begin(&format!("{}, {processes} processes", function.title()));
-            let line = match bench.load(sides.each_mut(), processes, &daemon) {
+            let title = format!("{}, {processes} processes", function.title());
+            let line = match lines.measure(&title, || bench.load(sides.each_mut(), processes, &daemon))? {
                 Ok((slices, [operations, batches])) => {
                     report.add(function, processes, &Measured { slices, operations, batches }, kernel)
                 }
-                Err(_) if bench.interrupted.load(Ordering::Relaxed) => continue,
                 Err(error) => report.fail(function, &error.to_string()),
             };
-            bar.aside(|| show(&line))?;
-            bar.end();
+            lines.done(&line)?;
         }
         keys.push((function, der));
     }
-    bench.interrupted()?;
     drop(daemon);
-    bar.begin("as many cards as in the papers");
-    papers(bench, program, args.cards.into(), &keys, report)?;
-    bench.interrupted()
+    lines.measure("as many cards as in the papers", || papers(bench, program, args.cards.into(), &keys, report))?
 }
 
 /// The papers' rows: those of RSA with 1 job and 8, which the table has for one number of cards, and a daemon of its own for the other.

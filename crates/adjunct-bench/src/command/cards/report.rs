@@ -1,10 +1,12 @@
 //! The report of cards: rows as tables and as JSON.
 
 use crate::accelerator::subject::Function;
-use crate::command::accelerator::report::{Units, number};
+use crate::command::accelerator::report::Units;
 use crate::crew::{Slice, percentile};
 use crate::harness::figures::Rates;
 use crate::harness::header::Header;
+use crate::harness::row::{self, Column, Table, Trouble, fixed, number, percent};
+use crate::harness::run;
 use adjunct_tool::output::Style;
 use serde::Serialize;
 use std::fmt::Write;
@@ -32,6 +34,41 @@ pub struct Row {
     lanes: Option<f64>,
     /// CPU time of an operation, of the processes and of the cards.
     cpu_us: f64,
+    /// What else its line of the table has.
+    #[serde(skip)]
+    detail: Detail,
+}
+
+impl row::Row for Row {
+    fn columns() -> Vec<Column<Row>> {
+        let rate =
+            |width: usize, head: &str, of: fn(&Row) -> f64| Column::right(width, head, move |row| number(of(row)));
+        let ratio =
+            |width: usize, head: &str, of: fn(&Row) -> f64| Column::right(width, head, move |row| fixed(of(row), 2));
+        vec![
+            Column::left(18, "operations/s", |row: &Row| row.function.clone()),
+            Column::right(5, "proc", |row: &Row| row.processes.to_string()),
+            rate(9, "stock", |row| row.stock),
+            rate(9, "alone", |row| row.alone),
+            rate(9, "card", |row| row.card),
+            ratio(7, "ratio", |row| row.ratio),
+            ratio(7, "alone", |row| row.detail.alone_ratio),
+            ratio(6, "CPU", |row| row.detail.alone_cpu_ratio),
+            Column::right(6, "cap", |row: &Row| row.detail.capacity.map(|capacity| fixed(capacity, 2))),
+            rate(9, "p50 us", |row| row.p50_us),
+            rate(9, "p99 us", |row| row.p99_us),
+            rate(11, "stock p50", |row| row.detail.stock.p50_us),
+            rate(9, "p99", |row| row.detail.stock.p99_us),
+            Column::right(6, "card", |row: &Row| percent(row.detail.by_card) + "%"),
+            Column::right(6, "lanes", |row: &Row| row.lanes.map(|lanes| fixed(lanes, 1))),
+            rate(9, "CPU us", |row| row.cpu_us),
+            rate(7, "alone", |row| row.detail.alone.cpu_us),
+            rate(7, "stock", |row| row.detail.stock.cpu_us),
+            Column::right(6, "+-", |row: &Row| {
+                percent((row.detail.card.fastest - row.detail.card.slowest) / 2.0) + "%"
+            }),
+        ]
+    }
 }
 
 /// What is known of one side in a row, besides.
@@ -94,20 +131,14 @@ pub struct Paper {
     pub eight: f64,
 }
 
-#[derive(Debug, Serialize)]
-struct Trouble {
-    function: String,
-    error: String,
-}
-
-/// The whole result of the benchmark; what serializes is the content of `--json`.
+/// Everything that was measured; what serializes is the content of `--json`.
 #[derive(Debug, Serialize)]
 pub struct Report {
     header: Header,
     units: Units,
     cpus: usize,
     cards: usize,
-    rows: Vec<Row>,
+    rows: Table<Row>,
     details: Vec<Detail>,
     papers: Vec<Paper>,
     failed: Vec<Trouble>,
@@ -130,53 +161,30 @@ impl Report {
     /// An empty report.
     pub fn new(header: Header, units: Units, cards: usize) -> Report {
         let cpus = std::thread::available_parallelism().map_or(1, usize::from);
-        let (rows, details, papers, failed) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+        let (rows, details, papers, failed) = (Table::default(), Vec::new(), Vec::new(), Vec::new());
         Report { header, units, cpus, cards, rows, details, papers, failed, style: Style::of_stdout() }
     }
 
-    /// What stands above the table.
-    pub fn heading(&self) -> String {
-        let mut out = self.header.text();
-        let rate = self.units.ifma.map_or("no IFMA".to_owned(), |rate| {
-            format!("IFMA {rate:.2} G instructions a second (vpmadd52luq, 512 bits)")
-        });
-        let cards = if self.cards == 1 { "1 card".to_owned() } else { format!("{} cards", self.cards) };
-        let _ = writeln!(out, "{} CPUs; {rate}; {cards}", self.cpus);
-        out
-    }
-
-    /// The head of the table.
-    pub fn head(&self) -> String {
-        let columns = format!(
-            "{:<18}{:>5}{:>9}{:>9}{:>9}{:>7}{:>7}{:>6}{:>6}{:>9}{:>9}{:>11}{:>9}{:>6}{:>6}{:>9}{:>7}{:>7}{:>6}",
-            "operations/s",
-            "proc",
-            "stock",
-            "alone",
-            "card",
-            "ratio",
-            "alone",
-            "CPU",
-            "cap",
-            "p50 us",
-            "p99 us",
-            "stock p50",
-            "p99",
-            "card",
-            "lanes",
-            "CPU us",
-            "alone",
-            "stock",
-            "+-"
-        );
-        format!("\n{}\n", self.style.strong(&columns))
-    }
-
-    /// Adds a row; its line of the table. `kernel` are the operations a second of one CPU in full lanes.
+    /// Adds a row; its line. `kernel` are the operations a second of one CPU in full lanes.
     pub fn add(&mut self, function: Function, processes: u16, measured: &Measured, kernel: Option<f64>) -> String {
         let [stock, alone, card] = measured.slices.each_ref().map(|slices| OfSide::new(slices));
         let all: u64 = measured.slices[2].iter().map(|slice| slice.all).sum();
-        let row = Row {
+        let (alone_ratio, alone_cpu_ratio) =
+            (card.rate / alone.rate, alone.cpu_us / card.cpu_us.max(f64::MIN_POSITIVE));
+        let detail = Detail {
+            function: function.title(),
+            processes,
+            alone_ratio,
+            alone_cpu_ratio,
+            capacity: kernel.map(|rate| card.rate / (rate * self.cpus as f64)),
+            by_card: measured.operations as f64 / all.max(1) as f64,
+            stock,
+            alone,
+            card,
+        };
+        self.details.push(detail.clone());
+        let Detail { stock, alone, card, .. } = &detail;
+        self.rows.add(Row {
             function: function.title(),
             processes,
             stock: stock.rate,
@@ -187,44 +195,8 @@ impl Report {
             p99_us: card.p99_us,
             lanes: (measured.batches > 0).then(|| measured.operations as f64 / measured.batches as f64),
             cpu_us: card.cpu_us,
-        };
-        let detail = Detail {
-            function: row.function.clone(),
-            processes,
-            alone_ratio: card.rate / alone.rate,
-            alone_cpu_ratio: alone.cpu_us / card.cpu_us.max(f64::MIN_POSITIVE),
-            capacity: kernel.map(|rate| card.rate / (rate * self.cpus as f64)),
-            by_card: measured.operations as f64 / all.max(1) as f64,
-            stock,
-            alone,
-            card,
-        };
-        let or_none = |value: Option<f64>, digits: usize| value.map_or("-".to_owned(), |v| format!("{v:.digits$}"));
-        let line = format!(
-            "{:<18}{:>5}{:>9}{:>9}{:>9}{:>7.2}{:>7.2}{:>6.2}{:>6}{:>9}{:>9}{:>11}{:>9}{:>6}{:>6}{:>9}{:>7}{:>7}{:>6}\n",
-            row.function,
-            processes,
-            number(row.stock),
-            number(row.alone),
-            number(row.card),
-            row.ratio,
-            detail.alone_ratio,
-            detail.alone_cpu_ratio,
-            or_none(detail.capacity, 2),
-            number(row.p50_us),
-            number(row.p99_us),
-            number(detail.stock.p50_us),
-            number(detail.stock.p99_us),
-            format!("{:.0}%", detail.by_card * 100.0),
-            or_none(row.lanes, 1),
-            number(row.cpu_us),
-            number(detail.alone.cpu_us),
-            number(detail.stock.cpu_us),
-            format!("{:.0}%", (detail.card.fastest - detail.card.slowest) * 50.0),
-        );
-        self.rows.push(row);
-        self.details.push(detail);
-        line
+            detail,
+        }) + "\n"
     }
 
     /// The rate of the card side with `processes` processes, where that was measured.
@@ -242,17 +214,24 @@ impl Report {
     pub fn fail(&mut self, function: Function, error: &str) -> String {
         let function = function.title();
         let line = format!("{function:<18} {}\n", self.style.bad(error));
-        self.failed.push(Trouble { function, error: error.to_owned() });
+        self.failed.push(Trouble::new(function, error));
         line
     }
+}
 
-    /// Whether a function failed.
-    pub fn failed(&self) -> bool {
-        !self.failed.is_empty()
+impl run::Report for Report {
+    fn heading(&self) -> String {
+        let mut out = self.header.text();
+        let rate = self.units.ifma.map_or("no IFMA".to_owned(), |rate| {
+            format!("IFMA {rate:.2} G instructions a second (vpmadd52luq, 512 bits)")
+        });
+        let cards = if self.cards == 1 { "1 card".to_owned() } else { format!("{} cards", self.cards) };
+        let _ = writeln!(out, "{} CPUs; {rate}; {cards}", self.cpus);
+        let _ = writeln!(out, "\n{}", self.style.strong(&self.rows.head()));
+        out
     }
 
-    /// What stands below the table.
-    pub fn summary(&self) -> String {
+    fn summary(&self) -> String {
         let mut out = String::new();
         if !self.papers.is_empty() {
             let head = format!("{:<18}{:>7}{:>10}{:>10}{:>7}", "operations/s", "cards", "1 job", "8 jobs", "times");
@@ -271,11 +250,16 @@ impl Report {
         let _ = writeln!(out, "\n{} rows, {} failed", self.rows.len(), self.failed.len());
         out
     }
+
+    fn failed(&self) -> bool {
+        !self.failed.is_empty()
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::harness::run::Report as _;
     use std::time::Duration;
 
     #[test]

@@ -9,6 +9,7 @@ mod server;
 #[cfg(test)]
 mod tests;
 
+use crate::harness::run::Outputs;
 use crate::harness::turns::turns;
 use adjunct_cli::bench::java::{Args, Kind, Way};
 use adjunct_cli::java::jdk::Jdk;
@@ -19,7 +20,6 @@ use adjunct_tool::interrupt::interrupted;
 use adjunct_tool::output::Style;
 use adjunct_tool::process::halves::Halves;
 use adjunct_tool::progress::Progress;
-use adjunct_tool::sink::{Ended, Sink};
 use adjunct_tool::{Failure, files, output, process, scratch};
 use load::{Load, Users};
 use report::{FORMAT, Report, Row, WAYS};
@@ -56,7 +56,7 @@ fn run_with(
         Purpose::Run,
         module::pkcs11_folders,
     )?;
-    let (json, html) = (Sink::of(args.json.as_deref())?, Sink::of(args.html.as_deref())?);
+    let outputs = Outputs::open(args.json.as_deref(), &[(args.html.as_deref(), |report| Ok(page::text(report)))])?;
     let cache = args.cache.clone().or_else(fetch::default_cache);
     let cache =
         cache.ok_or_else(|| Failure::new("there is no folder for caches (HOME is not set): name one by --cache"))?;
@@ -70,20 +70,12 @@ fn run_with(
     let bench = Bench { args, jdk: &jdk, module: &module, progress: &progress, start };
     let halves = Halves::of_this_machine();
     let mut report = bench.report(halves.as_ref());
-    let mut ended = Ended::of(bench.run(&fetched, halves.as_ref(), &mut report));
+    let done = bench.run(&fetched, halves.as_ref(), &mut report);
     drop(progress);
-    if !ended.whole() {
+    if done.is_err() {
         report.rows.retain(Row::was_measured);
-        if report.rows.is_empty() {
-            return ended.told(Ok(())).map(|()| ExitCode::SUCCESS);
-        }
     }
-    let page = ended.write(html.as_ref(), || Ok(page::text(&report)));
-    let written = ended.write_json(json.as_ref(), &report);
-    let table = ![&json, &html].iter().any(|s| s.as_ref().is_some_and(Sink::is_stdout));
-    let shown = if table { output::print(&report.text(Style::of_stdout())) } else { Ok(()) };
-    ended.told(page.and(written).and(shown))?;
-    Ok(ExitCode::SUCCESS)
+    outputs.end(&report, done)
 }
 
 struct Bench<'a> {
@@ -123,6 +115,7 @@ impl Bench<'_> {
             busy: busy.split(' ').next().and_then(|n| n.parse().ok()).unwrap_or(0.0),
             rows: Vec::new(),
             missing: Vec::new(),
+            style: Style::of_stdout(),
         }
     }
 

@@ -2,6 +2,8 @@
 //! asks for nothing from elsewhere and runs no script.
 
 use super::report::{Report, Row, WAYS};
+use crate::harness::page::{capital, facts, svg_open};
+use crate::harness::row::Table;
 use adjunct_tool::page::page;
 use maud::{Markup, PreEscaped, html};
 use std::fmt::Write as _;
@@ -103,7 +105,7 @@ fn section(report: &Report, way: &str, title: &str) -> Markup {
     html! {
         @if !rows.is_empty() {
             section {
-                h2 { (title[..1].to_uppercase()) (title[1..]) }
+                h2 { (capital(title)) }
                 ul.legend {
                     li { i.software {} "without PKCS #11, or in another module" }
                     li { i.stock {} "HTTPS by the JDK alone" }
@@ -117,7 +119,7 @@ fn section(report: &Report, way: &str, title: &str) -> Markup {
                 }
                 details open {
                     summary { "These figures as a table" }
-                    div.scroll { (table(report, &rows)) }
+                    div.scroll { (table(&report.table(way))) }
                     @for row in rows.iter().filter(|row| row.errors > 0) {
                         p.muted { (row.name) ": " (row.errors) " requests failed: " (row.error) }
                     }
@@ -142,10 +144,7 @@ fn bars(chart: &Chart, rows: &[&Row], layout: &str, width: f64) -> String {
     let most = rows.iter().map(|r| of(r).max(behind(r))).fold(1e-9, f64::max).min(1e15);
     let scale = (width - LEFT - ROOM) / most;
     let height = STEP * rows.len() as f64 + 4.0;
-    let mut svg = format!(
-        "<svg class=\"chart {layout}\" viewBox=\"0 0 {width} {height}\" role=\"img\" aria-label=\"{0}\"><title>{0}</title>",
-        chart.title
-    );
+    let mut svg = svg_open(layout, width, height, chart.title);
     for (i, row) in rows.iter().enumerate() {
         let top = i as f64 * STEP + 4.0;
         let middle = top + 14.0;
@@ -179,29 +178,11 @@ fn bars(chart: &Chart, rows: &[&Row], layout: &str, width: f64) -> String {
     svg + "</svg>"
 }
 
-fn table(report: &Report, rows: &[&Row]) -> Markup {
-    let last = |all: &[f64]| all.last().map_or_else(|| "–".to_owned(), |v| format!("{v:.0}"));
+fn table(rows: &Table<Row>) -> Markup {
     html! {
         table {
-            thead { tr {
-                @for head in ["row", "requests/s", "handshakes/s", "avg ms", "p50 ms", "p99 ms", "max ms", "CPU s/1000", "heap MiB", "RSS MiB", "errors", "to stock"] {
-                    th scope="col" { (head) }
-                }
-            } }
-            tbody { @for row in rows { tr {
-                th scope="row" title=(row.about) { (row.name) }
-                td { (format!("{:.0}", row.requests_per_second)) }
-                td { (format!("{:.0}", row.handshakes_per_second)) }
-                td { (format!("{:.1}", row.average_ms)) }
-                td { (format!("{:.0}", row.p50_ms)) }
-                td { (format!("{:.0}", row.p99_ms)) }
-                td { (format!("{:.0}", row.most_ms)) }
-                td { (format!("{:.2}", row.cpu_per_1000)) }
-                td { (last(&row.heap_mib)) }
-                td { (last(&row.rss_mib)) }
-                td { (row.errors) }
-                td { @match report.beside(row, "stock") { Some((times, _)) => { "×\u{2009}" (format!("{times:.2}")) }, None => { "–" } } }
-            } } }
+            (rows.page_head("row"))
+            tbody { @for row in rows.iter() { (rows.page_line(&row.name, Some(&row.about), row)) } }
         }
     }
 }
@@ -225,19 +206,30 @@ fn counters(rows: &[&Row]) -> Markup {
 }
 
 fn machine(report: &Report) -> Markup {
+    let placed = report
+        .processors
+        .as_ref()
+        .map(|[server, load]| ("placed", format!("servers on processor {server}, load on {load}")));
+    let time = format!(
+        "{} s a row in {} rounds, rows interleaved; load average before {:.1}",
+        report.seconds, report.rounds, report.busy
+    );
+    let users = format!("{} threads, {} users, {} ms think time", report.threads, report.users, report.think_ms);
+    let known = [
+        ("processor", report.cpu.clone()),
+        ("Java", report.java.clone()),
+        ("server and load", report.versions.clone()),
+    ];
+    let told = [
+        ("TLS", format!("{} {}, RSA-{}", report.protocol, report.suite, report.rsa_bits)),
+        ("users", users),
+        ("time", time),
+    ];
+    let missing = report.missing.iter().map(|missing| ("left out", missing.clone()));
     html! {
         section {
             h2 { "Machine and method" }
-            dl {
-                dt { "processor" } dd { (report.cpu) }
-                dt { "Java" } dd { (report.java) }
-                dt { "server and load" } dd { (report.versions) }
-                @if let Some([server, load]) = &report.processors { dt { "placed" } dd { "servers on processor " (server) ", load on " (load) } }
-                dt { "TLS" } dd { (report.protocol) " " (report.suite) ", RSA-" (report.rsa_bits) }
-                dt { "users" } dd { (report.threads) " threads, " (report.users) " users, " (report.think_ms) " ms think time" }
-                dt { "time" } dd { (report.seconds) " s a row in " (report.rounds) " rounds, rows interleaved; load average before " (format!("{:.1}", report.busy)) }
-                @for missing in &report.missing { dt { "left out" } dd { (missing) } }
-            }
+            (facts(known.into_iter().chain(placed).chain(told).chain(missing)))
         }
     }
 }

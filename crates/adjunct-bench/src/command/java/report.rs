@@ -1,5 +1,7 @@
 //! What a run found, and its table.
 
+use crate::harness::row::{self, Column, Table, fixed};
+use crate::harness::run;
 use adjunct::catalogue::Function;
 use adjunct::counters::Snapshot;
 use adjunct_cli::cpacfstats::Counter;
@@ -32,6 +34,8 @@ pub(super) struct Report {
     pub busy: f64,
     pub rows: Vec<Row>,
     pub missing: Vec<String>,
+    #[serde(skip)]
+    pub style: Style,
 }
 
 /// A server under one way of connecting.
@@ -61,6 +65,29 @@ pub(super) struct Row {
     pub cpacfstats: BTreeMap<&'static str, u64>,
     #[serde(skip)]
     pub totals: Totals,
+    /// Throughput over HTTPS by the JDK alone: of a row that is shown.
+    #[serde(skip)]
+    pub to_stock: Option<f64>,
+}
+
+impl row::Row for Row {
+    fn columns() -> Vec<Column<Row>> {
+        let last = |of: fn(&Row) -> &Vec<f64>| move |row: &Row| of(row).last().map(|mib| fixed(*mib, 0));
+        let digits = |digits: usize, of: fn(&Row) -> f64| move |row: &Row| fixed(of(row), digits);
+        vec![
+            Column::right(9, "req/s", digits(0, |row| row.requests_per_second)).named("requests/s"),
+            Column::right(9, "hands/s", digits(0, |row| row.handshakes_per_second)).named("handshakes/s"),
+            Column::right(8, "avg ms", digits(1, |row| row.average_ms)),
+            Column::right(8, "p50", digits(0, |row| row.p50_ms)).named("p50 ms"),
+            Column::right(8, "p99", digits(0, |row| row.p99_ms)).named("p99 ms"),
+            Column::right(8, "max", digits(0, |row| row.most_ms)).named("max ms"),
+            Column::right(9, "CPU s/k", digits(2, |row| row.cpu_per_1000)).named("CPU s/1000"),
+            Column::right(8, "heap", last(|row| &row.heap_mib)).named("heap MiB"),
+            Column::right(8, "RSS", last(|row| &row.rss_mib)).named("RSS MiB"),
+            Column::right(7, "errors", |row: &Row| row.errors.to_string()),
+            Column::right(9, "to stock", |row: &Row| row.to_stock.map(|ratio| fixed(ratio, 2))).before("×\u{2009}"),
+        ]
+    }
 }
 
 /// Sums over the rounds.
@@ -144,8 +171,18 @@ impl Report {
         valid.then(|| (row.requests_per_second / other.requests_per_second, other.cpu_per_1000 / row.cpu_per_1000))
     }
 
-    /// Writes the report as tables.
-    pub fn text(&self, style: Style) -> String {
+    /// The rows of one way of connecting as they are shown.
+    pub fn table(&self, connections: &str) -> Table<Row> {
+        let mut table = Table::default();
+        table.extend(self.of(connections).map(|row| {
+            let to_stock = self.beside(row, "stock").map(|(times, _)| times);
+            Row { to_stock, ..row.clone() }
+        }));
+        table
+    }
+
+    /// As tables.
+    fn text(&self, style: Style) -> String {
         let mut text = format!("{}\n", style.strong(&shown(&self.cpu)));
         let _ = writeln!(text, "{}; {}", shown(&self.java), self.versions);
         let _ = writeln!(
@@ -168,46 +205,13 @@ impl Report {
             );
         }
         for (connections, title) in WAYS {
-            let rows: Vec<&Row> = self.of(connections).collect();
+            let rows = self.table(connections);
             if rows.is_empty() {
                 continue;
             }
-            let _ = writeln!(text, "\n{}", style.strong(title));
-            let _ = writeln!(
-                text,
-                "{:<12}{:>9}{:>9}{:>8}{:>8}{:>8}{:>8}{:>9}{:>8}{:>8}{:>7}{:>9}",
-                "row",
-                "req/s",
-                "hands/s",
-                "avg ms",
-                "p50",
-                "p99",
-                "max",
-                "CPU s/k",
-                "heap",
-                "RSS",
-                "errors",
-                "to stock"
-            );
-            for row in rows {
-                let last = |all: &[f64]| all.last().map_or_else(|| "-".to_owned(), |v| format!("{v:.0}"));
-                let ratio =
-                    self.beside(row, "stock").map_or_else(|| "-".to_owned(), |(times, _)| format!("{times:.2}"));
-                let line = format!(
-                    "{:<12}{:>9.0}{:>9.0}{:>8.1}{:>8.0}{:>8.0}{:>8.0}{:>9.2}{:>8}{:>8}{:>7}{:>9}",
-                    row.name,
-                    row.requests_per_second,
-                    row.handshakes_per_second,
-                    row.average_ms,
-                    row.p50_ms,
-                    row.p99_ms,
-                    row.most_ms,
-                    row.cpu_per_1000,
-                    last(&row.heap_mib),
-                    last(&row.rss_mib),
-                    row.errors,
-                    ratio
-                );
+            let _ = writeln!(text, "\n{}\n{:<12}{}", style.strong(title), "row", rows.head());
+            for row in rows.iter() {
+                let line = format!("{:<12}{}", row.name, rows.line(row));
                 let _ = writeln!(text, "{}", if row.errors > 0 { style.bad(&line) } else { line });
                 if row.errors > 0 {
                     let _ = writeln!(text, "            {}", shown(&row.error));
@@ -255,6 +259,21 @@ impl Report {
             let _ = writeln!(text, "{} {}", style.notice("left out"), shown(missing));
         }
         text
+    }
+}
+
+impl run::Report for Report {
+    /// All tables stand below: rows get their last figures in the last round.
+    fn heading(&self) -> String {
+        String::new()
+    }
+
+    fn summary(&self) -> String {
+        self.text(self.style)
+    }
+
+    fn is_empty(&self) -> bool {
+        self.rows.is_empty()
     }
 }
 
@@ -312,6 +331,7 @@ pub(super) mod tests {
             processors: Some(["0".to_owned(), "1".to_owned()]),
             busy: 0.5,
             rows,
+            style: Style::PLAIN,
             missing: vec!["peer-rsa: no module".to_owned()],
         }
     }

@@ -1,6 +1,7 @@
 //! The report as tables for a document: the ratios of what has sizes, a column a size, and the rates of what has none.
 
 use super::report::{Report, Row};
+use crate::harness::page::capital;
 use std::fmt::Write;
 
 /// The tables, under the machine and what it imitated.
@@ -12,11 +13,6 @@ pub fn of(report: &Report) -> String {
     let _ = writeln!(text, "{}\n", report.header.text().trim_end().replace('\n', "; "));
     let (sized, single): (Vec<&Row>, Vec<&Row>) = report.rows.iter().partition(|row| row.size.is_some());
     text + &by_size(&sized) + &operations(&single)
-}
-
-fn capital(line: &str) -> String {
-    let mut letters = line.chars();
-    letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
 }
 
 fn by_size(rows: &[&Row]) -> String {
@@ -57,13 +53,12 @@ fn operations(rows: &[&Row]) -> String {
     let mut text =
         String::from("| operations a second | stock | adjunct | ratio | ran |\n| --- | --- | --- | --- | --- |\n");
     for row in rows {
-        let number = |v: f64| if v >= 100.0 { format!("{v:.0}") } else { format!("{v:.1}") };
         let _ = writeln!(
             text,
             "| {} | {} | {} | {:.2} | {} |",
             row.function,
-            number(row.stock),
-            number(row.adjunct),
+            row.unit.number(row.stock),
+            row.unit.number(row.adjunct),
             row.ratio,
             row.ran()
         );

@@ -5,6 +5,7 @@ mod markdown;
 mod report;
 
 use super::{no_rows, wanted};
+use crate::harness::run::{Lines, Outputs, Shown};
 use crate::libcrypto::Side;
 use crate::measure::{self, Plan, Work};
 use crate::{Error, publickey, symmetric};
@@ -12,8 +13,7 @@ use adjunct_cli::bench::openssl::{Args, Wanted};
 use adjunct_cli::counted::Counted;
 use adjunct_cli::info::measured;
 use adjunct_tool::interrupt::{catch_interrupts, interrupted};
-use adjunct_tool::progress::Rows;
-use adjunct_tool::sink::{Ended, Sink};
+use adjunct_tool::sink::Sink;
 use adjunct_tool::{Failure, output, state};
 use class::Imitated;
 use report::{Report, Row};
@@ -138,26 +138,19 @@ pub(super) fn run(args: &Args, counted: &Counted) -> Result<ExitCode, Failure> {
     };
     let bench =
         Bench { stock: Side::stock(stock_library).map_err(Failure::because)?, adjunct, plan: plan(args), counted };
-    let (json, markdown) = (Sink::of(args.json.as_deref())?, Sink::of(args.markdown.as_deref())?);
-
+    // A table of a run that ended early is no table for a document.
+    let markdown = Sink::of(args.markdown.as_deref())?;
+    let outputs =
+        Outputs::open(args.json.as_deref(), &[])?.without_tables(markdown.as_ref().is_some_and(Sink::is_stdout));
     let mut report = Report::new(library, stock_library, bench.plan, imitated);
-    let table = ![&json, &markdown].into_iter().flatten().any(Sink::is_stdout);
-    if table {
-        output::print(&report.heading())?;
+    let status = outputs.run(&mut report, |report, shown| rows(&bench, subjects, report, shown))?;
+    if let Some(markdown) = &markdown {
+        markdown.write(&markdown::of(&report))?;
     }
-    let mut ended = Ended::of(rows(&bench, subjects, &mut report, table));
-    let written =
-        ended.write_json(json.as_ref(), &report).and(if table { output::print(&report.summary()) } else { Ok(()) });
-    if ended.whole() {
-        if let Some(markdown) = &markdown {
-            markdown.write(&markdown::of(&report))?;
-        }
-        if args.is_of_this_machine() {
-            keep(&report);
-        }
+    if args.is_of_this_machine() {
+        keep(&report);
     }
-    ended.told(written)?;
-    Ok(if report.failed() { ExitCode::FAILURE } else { ExitCode::SUCCESS })
+    Ok(status)
 }
 
 /// Keeps the report for `adjunct info`, which says by it whether adjunct pays here. Where it cannot be kept, nobody lacks anything: it is shown.
@@ -175,24 +168,19 @@ fn rows(
     bench: &Bench<'_>,
     subjects: Vec<(Subject, Option<usize>)>,
     report: &mut Report,
-    table: bool,
+    shown: Shown,
 ) -> Result<(), Failure> {
-    let mut bar = Rows::new(subjects.len());
+    let mut lines = Lines::new(subjects.len(), shown);
     for (subject, size) in subjects {
-        interrupted()?;
-        bar.begin(&subject.title());
-        let row = bench.row(&subject, size);
-        // What was measured while somebody ended it is no measurement.
-        interrupted()?;
-        let line = match row {
+        let line = match lines.measure(&subject.title(), || bench.row(&subject, size))? {
             Ok(Ok(row)) => report.add(row),
-            Ok(Err(side)) => report.skip(subject.title(), side),
+            Ok(Err(side)) => {
+                report.skip(subject.title(), side);
+                String::new()
+            }
             Err(error) => report.fail(subject.title(), size, &error.to_string()),
         };
-        if let (Some(line), true) = (line, table) {
-            bar.aside(|| output::print(&line))?;
-        }
-        bar.end();
+        lines.done(&line)?;
     }
     Ok(())
 }

@@ -2,6 +2,8 @@
 
 use super::class::Imitated;
 use crate::harness::header::Header;
+use crate::harness::row::{self, Column, Table, Trouble, fixed};
+use crate::harness::run;
 use crate::libcrypto::Functions;
 use crate::measure::{Plan, Rates};
 use adjunct_cli::counted::Served;
@@ -23,12 +25,22 @@ pub enum Unit {
     Operations,
 }
 
+impl Unit {
+    /// A number of it.
+    pub(super) fn number(self, value: f64) -> String {
+        match self {
+            Unit::Bytes => fixed(value, 3),
+            Unit::Operations => fixed(value, usize::from(value < 100.0)),
+        }
+    }
+}
+
 /// One row.
 #[derive(Debug, Clone, Serialize)]
 pub struct Row {
     pub(super) function: String,
     pub(super) size: Option<usize>,
-    unit: Unit,
+    pub(super) unit: Unit,
     pub(super) stock: f64,
     pub(super) adjunct: f64,
     pub(super) ratio: f64,
@@ -58,11 +70,18 @@ impl Row {
     }
 }
 
-#[derive(Debug, Serialize)]
-struct Trouble {
-    function: String,
-    size: Option<usize>,
-    error: String,
+impl row::Row for Row {
+    fn columns() -> Vec<Column<Row>> {
+        vec![
+            Column::left(34, "function", |row: &Row| row.function.clone()),
+            Column::right(9, "size", |row: &Row| row.size.map(|size| size.to_string())),
+            Column::right(6, "unit", |row: &Row| if row.unit == Unit::Bytes { "GB/s" } else { "op/s" }.to_owned()),
+            Column::right(12, "stock", |row: &Row| row.unit.number(row.stock)),
+            Column::right(12, "adjunct", |row: &Row| row.unit.number(row.adjunct)),
+            Column::right(7, "ratio", |row: &Row| fixed(row.ratio, 2)),
+            Column::right(6, "ran", |row: &Row| row.ran().to_owned()),
+        ]
+    }
 }
 
 /// The whole result of the benchmark; what serializes is the content of `--json`.
@@ -72,7 +91,7 @@ pub struct Report {
     /// The class of CPU that the rows are of, where one was asked for.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) class: Option<Imitated>,
-    pub(super) rows: Vec<Row>,
+    pub(super) rows: Table<Row>,
     skipped: Vec<String>,
     failed: Vec<Trouble>,
     #[serde(skip)]
@@ -84,69 +103,50 @@ impl Report {
     pub fn new(library: &Functions, stock_library: &Functions, plan: Plan, class: Option<Imitated>) -> Report {
         let mut header = Header::new(library, plan);
         header.against = Some(stock_library.version()).filter(|stock| *stock != header.openssl);
-        Report { header, class, rows: Vec::new(), skipped: Vec::new(), failed: Vec::new(), style: Style::of_stdout() }
-    }
-
-    /// What stands above the table.
-    pub fn heading(&self) -> String {
-        let mut out = self.header.text();
-        if let Some(class) = &self.class {
-            let _ = writeln!(out, "{}", class.line());
+        Report {
+            header,
+            class,
+            rows: Table::default(),
+            skipped: Vec::new(),
+            failed: Vec::new(),
+            style: Style::of_stdout(),
         }
-        let columns = format!(
-            "{:<34} {:>8} {:>5} {:>11} {:>11} {:>6} {:>5}",
-            "function", "size", "unit", "stock", "adjunct", "ratio", "ran"
-        );
-        let _ = writeln!(out, "\n{}", self.style.strong(&columns));
-        out
     }
 
-    /// Adds a row; its line of the table.
-    pub fn add(&mut self, row: Row) -> Option<String> {
-        let size = row.size.map_or("-".to_owned(), |s| s.to_string());
-        let unit = if row.unit == Unit::Bytes { "GB/s" } else { "op/s" };
-        let number = |v: f64| match row.unit {
-            Unit::Bytes => format!("{v:.3}"),
-            Unit::Operations if v >= 100.0 => format!("{v:.0}"),
-            Unit::Operations => format!("{v:.1}"),
-        };
-        let ratio = format!("{:>6.2}", row.ratio);
+    /// Adds a row; its line.
+    pub fn add(&mut self, row: Row) -> String {
         let mark = if row.ratio < FLOOR { self.style.bad("  < 0.95") } else { String::new() };
-        let line = format!(
-            "{:<34} {size:>8} {unit:>5} {:>11} {:>11} {ratio} {:>5}{mark}\n",
-            row.function,
-            number(row.stock),
-            number(row.adjunct),
-            row.ran()
-        );
-        self.rows.push(row);
-        Some(line)
+        self.rows.add(row) + &mark + "\n"
     }
 
     /// Notes that `side` does not have `function`.
-    pub fn skip(&mut self, function: String, side: &str) -> Option<String> {
+    pub fn skip(&mut self, function: String, side: &str) {
         let entry = format!("{function} ({side} does not have it)");
         if !self.skipped.contains(&entry) {
             self.skipped.push(entry);
         }
-        None
     }
 
     /// Notes that a row failed; its line of the table.
-    pub fn fail(&mut self, function: String, size: Option<usize>, error: &str) -> Option<String> {
+    pub fn fail(&mut self, function: String, size: Option<usize>, error: &str) -> String {
         let bytes = size.map_or("-".to_owned(), |s| s.to_string());
         let line = format!("{function:<34} {bytes:>8} {}\n", self.style.bad(error));
-        self.failed.push(Trouble { function, size, error: error.to_owned() });
-        Some(line)
+        self.failed.push(Trouble::of_size(function, size, error));
+        line
+    }
+}
+
+impl run::Report for Report {
+    fn heading(&self) -> String {
+        let mut out = self.header.text();
+        if let Some(class) = &self.class {
+            let _ = writeln!(out, "{}", class.line());
+        }
+        let _ = writeln!(out, "\n{}", self.style.strong(&self.rows.head()));
+        out
     }
 
-    /// Whether a row failed.
-    pub fn failed(&self) -> bool {
-        !self.failed.is_empty()
-    }
-
-    /// What stands below the table.
-    pub fn summary(&self) -> String {
+    fn summary(&self) -> String {
         let mut out = String::from("\n");
         for skipped in &self.skipped {
             let _ = writeln!(out, "skipped: {skipped}");
@@ -171,6 +171,10 @@ impl Report {
             let _ = writeln!(out, "below {FLOOR}: {}{size}: {:.2}", row.function, row.ratio);
         }
         out
+    }
+
+    fn failed(&self) -> bool {
+        !self.failed.is_empty()
     }
 }
 

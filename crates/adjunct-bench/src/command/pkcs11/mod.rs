@@ -5,6 +5,7 @@ mod worker;
 
 use super::{no_rows, wanted};
 use crate::harness::figures::median;
+use crate::harness::run::{Lines, Outputs, Shown};
 use crate::harness::turns::turns;
 use crate::libcrypto::Functions;
 use crate::pkcs11::Done;
@@ -12,10 +13,9 @@ use crate::pkcs11::row::Row;
 use crate::pkcs11::token;
 use adjunct_cli::bench::pkcs11::{Args, Wanted};
 use adjunct_survey::module::{self, Choice, Make, Purpose};
-use adjunct_tool::interrupt::{catch_interrupts, interrupted};
-use adjunct_tool::progress::{Progress, Rows};
-use adjunct_tool::sink::{Ended, Sink};
-use adjunct_tool::{Failure, output};
+use adjunct_tool::Failure;
+use adjunct_tool::interrupt::catch_interrupts;
+use adjunct_tool::progress::Progress;
 use report::{Figure, Report};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -154,7 +154,7 @@ pub fn run(args: &Args) -> Result<ExitCode, Failure> {
     }
     catch_interrupts();
     let (modules, provider) = (modules(args)?, provider(args)?);
-    let json = Sink::of(args.json.as_deref())?;
+    let outputs = Outputs::open(args.json.as_deref(), &[])?;
     let folder = adjunct_tool::scratch::folder()?;
     let repeats = if args.quick { 3 } else { 5 };
     let slice = Duration::from_secs_f64(if args.quick { 0.1 } else { args.seconds } / repeats as f64);
@@ -176,31 +176,15 @@ pub fn run(args: &Args) -> Result<ExitCode, Failure> {
     let provider = bench.sides.get(modules.len()).map(named);
     drop(wait);
     let mut report = Report::new(&modules, provider.as_ref(), slice, repeats);
-    let table = !json.as_ref().is_some_and(Sink::is_stdout);
-    if table {
-        output::print(&report.heading())?;
-    }
-    let mut ended = Ended::of(measured(&mut bench, chosen, &mut report, table));
-    let written =
-        ended.write_json(json.as_ref(), &report).and(if table { output::print(&report.summary()) } else { Ok(()) });
-    ended.told(written)?;
-    Ok(ExitCode::SUCCESS)
+    outputs.run(&mut report, |report, shown| measured(&mut bench, chosen, report, shown))
 }
 
 /// Measures the rows, until the user ends the run.
-fn measured(bench: &mut Bench, chosen: Vec<(usize, &Row)>, report: &mut Report, table: bool) -> Result<(), Failure> {
-    let mut bar = Rows::new(chosen.len());
+fn measured(bench: &mut Bench, chosen: Vec<(usize, &Row)>, report: &mut Report, shown: Shown) -> Result<(), Failure> {
+    let mut lines = Lines::new(chosen.len(), shown);
     for (at, row) in chosen {
-        interrupted()?;
-        bar.begin(&row.title());
-        let results = bench.row(row, at);
-        // The workers were told, too.
-        interrupted()?;
-        let line = report.add(row.title(), row.threads, &results);
-        if table {
-            bar.aside(|| output::print(&line))?;
-        }
-        bar.end();
+        let results = lines.measure(&row.title(), || bench.row(row, at))?;
+        lines.done(&report.add(row.title(), row.threads, &results))?;
     }
     Ok(())
 }

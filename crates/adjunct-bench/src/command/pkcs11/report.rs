@@ -2,6 +2,8 @@
 
 use super::worker::Trouble;
 use crate::harness::header::now;
+use crate::harness::row::{Column, Table, fixed};
+use crate::harness::run;
 use adjunct::cpu;
 use serde::Serialize;
 use std::fmt::Write;
@@ -27,6 +29,21 @@ struct Measured {
     /// Why there is no figure; `None` where there is one.
     #[serde(skip_serializing_if = "Option::is_none")]
     trouble: Option<String>,
+    /// That in a word.
+    #[serde(skip)]
+    short: &'static str,
+}
+
+impl Measured {
+    /// Its two columns: the rate, or a word for why there is none, and the CPU time.
+    fn columns(name: &str, of: impl Fn(&Line) -> Option<&Measured> + Copy + 'static) -> [Column<Line>; 2] {
+        let word = |measured: &Measured| measured.per_second.map_or_else(|| measured.short.to_owned(), rate);
+        let cpu = |measured: &Measured| measured.cpu_us.map_or_else(String::new, time);
+        [
+            Column::right(10, format!("{name}: /s"), move |line| of(line).map_or_else(String::new, word)),
+            Column::right(9, "us", move |line| of(line).map_or_else(String::new, cpu)),
+        ]
+    }
 }
 
 #[derive(Debug, Serialize)]
@@ -63,13 +80,16 @@ pub struct Report {
     modules: Vec<Module>,
     #[serde(skip_serializing_if = "Option::is_none")]
     provider: Option<Module>,
-    rows: Vec<Line>,
+    rows: Table<Line>,
     #[serde(skip)]
     notes: Vec<String>,
 }
 
 /// Ratio to the provider's rate at which a module takes 5 % longer.
 const NEAR: f64 = 1.0 / 1.05;
+
+/// The width of the last column.
+const OF_IT: usize = 8;
 
 /// A rate in five places at most.
 fn rate(value: f64) -> String {
@@ -108,13 +128,47 @@ impl Report {
             repeats,
             modules: modules.iter().map(module).collect(),
             provider: provider.map(module),
-            rows: Vec::new(),
+            rows: Table::new(columns(modules.len(), provider.is_some())),
             notes: Vec::new(),
         }
     }
 
-    /// What stands above the table.
-    pub fn heading(&self) -> String {
+    /// What one came to in a row.
+    fn measured(&mut self, name: &str, row: (&str, u16), result: &Result<Figure, Trouble>) -> Measured {
+        let measured = Measured { module: name.to_owned(), per_second: None, cpu_us: None, trouble: None, short: "" };
+        match result {
+            Ok(figure) => Measured { per_second: Some(figure.per_second), cpu_us: Some(figure.cpu_us), ..measured },
+            Err(trouble) => {
+                if !matches!(trouble, Trouble::Missing(_)) {
+                    self.notes.push(format!("{name}: {}, {}: {}", row.0, row.1, trouble.words()));
+                }
+                Measured { trouble: Some(trouble.words()), short: trouble.short(), ..measured }
+            }
+        }
+    }
+
+    /// Adds a row, with what each module came to, and last the provider, if it is measured; its line of the table.
+    pub fn add(&mut self, row: String, threads: u16, results: &[Result<Figure, Trouble>]) -> String {
+        let names: Vec<String> = self.modules.iter().chain(&self.provider).map(|module| module.name.clone()).collect();
+        let measured = names.iter().zip(results).map(|(name, result)| self.measured(name, (&row, threads), result));
+        let mut modules: Vec<Measured> = measured.collect();
+        let provider = if self.provider.is_some() { modules.pop() } else { None };
+        let first = modules.first().and_then(|m| m.per_second);
+        let fastest = modules.iter().skip(1).filter_map(|m| m.per_second).reduce(f64::max);
+        let ratio = first.zip(fastest).map(|(first, fastest)| first / fastest);
+        let cpu = |measured: Option<&Measured>| measured.and_then(|m| m.cpu_us);
+        let of_provider = cpu(provider.as_ref()).zip(cpu(modules.first())).map(|(provider, first)| provider / first);
+        // Nothing stands between a mark and the last number.
+        let blank = if provider.is_some() && of_provider.is_none() { OF_IT } else { 0 };
+        let mut line = self.rows.add(Line { row, threads, modules, ratio, provider, of_provider });
+        line.truncate(line.len() - blank);
+        let mark = if ratio.is_some_and(|ratio| ratio < 1.0) { " <" } else { "" };
+        (line + mark).trim_end().to_owned() + "\n"
+    }
+}
+
+impl run::Report for Report {
+    fn heading(&self) -> String {
         let mut out = format!(
             "{}, {} CPUs; medians of {} slices of {:.0} ms each; per second, and us of CPU time each\n",
             self.cpu, self.cpus, self.repeats, self.slice_ms
@@ -125,71 +179,12 @@ impl Report {
         if let Some(provider) = &self.provider {
             let _ = writeln!(out, "p: {} ({})", provider.name, provider.path.display());
         }
-        let _ = write!(out, "\n{:<38} {:>3}", "", "thr");
-        for number in 1..=self.modules.len() {
-            let _ = write!(out, "  {:>8} {:>8}", format!("{number}: /s"), "us");
-        }
-        if self.modules.len() > 1 {
-            out.push_str("   ratio");
-        }
-        if self.provider.is_some() {
-            let _ = write!(out, "  {:>8} {:>8}   of it", "p: /s", "us");
-        }
+        out.push('\n');
+        out += &self.rows.head();
         out + "\n"
     }
 
-    /// The figure of a side in a row, and its cells of the table.
-    fn measured(&mut self, name: &str, row: (&str, u16), result: &Result<Figure, Trouble>) -> (Measured, String) {
-        let (figure, trouble, cells) = match result {
-            Ok(figure) => (Some(figure), None, format!("  {:>8} {:>8}", rate(figure.per_second), time(figure.cpu_us))),
-            Err(trouble) => {
-                if !matches!(trouble, Trouble::Missing(_)) {
-                    self.notes.push(format!("{name}: {}, {}: {}", row.0, row.1, trouble.words()));
-                }
-                (None, Some(trouble.words()), format!("  {:>8} {:>8}", trouble.short(), ""))
-            }
-        };
-        let (per_second, cpu_us) = (figure.map(|f| f.per_second), figure.map(|f| f.cpu_us));
-        (Measured { module: name.to_owned(), per_second, cpu_us, trouble }, cells)
-    }
-
-    /// Adds a row, with what each module came to, and last the provider, if it is measured; its line of the table.
-    pub fn add(&mut self, row: String, threads: u16, results: &[Result<Figure, Trouble>]) -> String {
-        let mut out = format!("{row:<38} {threads:>3}");
-        let names: Vec<String> = self.modules.iter().chain(&self.provider).map(|module| module.name.clone()).collect();
-        let mut modules = Vec::new();
-        let mut cells = Vec::new();
-        for (name, result) in names.iter().zip(results) {
-            let (measured, text) = self.measured(name, (&row, threads), result);
-            modules.push(measured);
-            cells.push(text);
-        }
-        let of_provider = self.provider.is_some().then(|| (modules.pop(), cells.pop()));
-        out.extend(cells);
-        let first = modules.first().and_then(|m| m.per_second);
-        let fastest = modules.iter().skip(1).filter_map(|m| m.per_second).reduce(f64::max);
-        let ratio = first.zip(fastest).map(|(first, fastest)| first / fastest);
-        if let Some(ratio) = ratio {
-            let _ = write!(out, "  {ratio:>6.2}");
-        } else if modules.len() > 1 {
-            let _ = write!(out, "  {:>6}", "");
-        }
-        let (provider, text) = of_provider.unwrap_or_default();
-        out.push_str(text.as_deref().unwrap_or_default());
-        let cpu = |measured: Option<&Measured>| measured.and_then(|m| m.cpu_us);
-        let of_provider = cpu(provider.as_ref()).zip(cpu(modules.first())).map(|(provider, first)| provider / first);
-        if let Some(of_provider) = of_provider {
-            let _ = write!(out, "  {of_provider:>6.2}");
-        }
-        if ratio.is_some_and(|ratio| ratio < 1.0) {
-            out.push_str(" <");
-        }
-        self.rows.push(Line { row, threads, modules, ratio, provider, of_provider });
-        out.trim_end().to_owned() + "\n"
-    }
-
-    /// What stands below the table.
-    pub fn summary(&self) -> String {
+    fn summary(&self) -> String {
         let mut out = String::new();
         for note in &self.notes {
             let _ = writeln!(out, "{note}");
@@ -213,9 +208,31 @@ impl Report {
     }
 }
 
+/// The columns of so many modules, and of the provider where it is measured.
+fn columns(modules: usize, provider: bool) -> Vec<Column<Line>> {
+    let ratio =
+        |of: fn(&Line) -> Option<f64>| move |line: &Line| of(line).map_or_else(String::new, |ratio| fixed(ratio, 2));
+    let mut columns = vec![
+        Column::left(38, "", |line: &Line| line.row.clone()),
+        Column::right(4, "thr", |line: &Line| line.threads.to_string()),
+    ];
+    for at in 0..modules {
+        columns.extend(Measured::columns(&(at + 1).to_string(), move |line| line.modules.get(at)));
+    }
+    if modules > 1 {
+        columns.push(Column::right(8, "ratio", ratio(|line| line.ratio)));
+    }
+    if provider {
+        columns.extend(Measured::columns("p", |line| line.provider.as_ref()));
+        columns.push(Column::right(OF_IT, "of it", ratio(|line| line.of_provider)));
+    }
+    columns
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::harness::run::Report as _;
 
     #[test]
     fn a_row_has_a_ratio_to_the_fastest_other() {

@@ -41,12 +41,12 @@ pub enum Trouble {
 
 impl Trouble {
     /// The trouble in a word or two.
-    pub fn short(&self) -> String {
+    pub fn short(&self) -> &'static str {
         match self {
-            Trouble::Missing(_) => "-".to_owned(),
-            Trouble::Failed(_) => "failed".to_owned(),
-            Trouble::Crashed(_) => "crashed".to_owned(),
-            Trouble::Hung(_) => "hung".to_owned(),
+            Trouble::Missing(_) => "-",
+            Trouble::Failed(_) => "failed",
+            Trouble::Crashed(_) => "crashed",
+            Trouble::Hung(_) => "hung",
         }
     }
 

@@ -21,14 +21,14 @@ mod summary;
 mod table;
 
 use super::wanted;
+use crate::harness::run::{self, Form, Outputs, Report as _, Shown};
 use adjunct_cli::counted::Counted;
 use adjunct_cli::ssh::bench::{Args, Part};
 use adjunct_cli::ssh::lab::Programs;
 use adjunct_cli::ssh::measure::Rig;
 use adjunct_cli::ssh::tryout::module;
+use adjunct_tool::Failure;
 use adjunct_tool::output::Style;
-use adjunct_tool::sink::{Ended, Sink};
-use adjunct_tool::{Failure, output};
 use bulk::{Bulk, Known, Logins, Subject};
 use clock::{Clock, about};
 use file::Source;
@@ -38,7 +38,7 @@ use scp::Copier;
 use setup::Sides;
 use small::Small;
 use start::Starts;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::ExitCode;
 
 /// The rows of a part that are wanted.
@@ -63,22 +63,33 @@ fn small(args: &Args) -> small::Effort {
 /// # Errors
 /// [`Failure`] with the one line to show: no sshd, a file that cannot be written, a login that fails, ...
 pub fn run(args: &Args) -> Result<ExitCode, Failure> {
-    let sinks = Sinks::open(args)?;
-    let shown = (!sinks.replace_tables()).then(Style::of_stdout);
-    let (report, ended) = match &args.from {
+    let others: [(_, Form<Report>); 2] =
+        [(args.csv.as_deref(), |report| Ok(csv::text(report))), (args.html.as_deref(), page::text)];
+    let outputs = Outputs::open(args.json.as_deref(), &others)?;
+    if outputs.collide() {
+        return Err(Failure::Words("--json, --csv and --html need a target each".to_owned()));
+    }
+    let shown = outputs.shown();
+    let (report, done) = match &args.from {
         Some(path) => {
             let report = earlier(path)?;
-            if let Some(style) = shown {
-                let sections = report.sections.iter().map(|s| table::section(s, style));
-                let text = std::iter::once(table::head(&report.header, style)).chain(sections).collect::<String>();
-                output::print(&(text + &table::end(&report, style)))?;
-            }
-            (report, Ended::of(Ok(())))
+            let sections = report.sections.iter().map(|section| table::section(section, Style::of_stdout()));
+            shown.print(&std::iter::once(report.heading()).chain(sections).collect::<String>())?;
+            (report, Ok(()))
         }
         None => Run::new(args)?.report(shown)?,
     };
-    sinks.write(&report, ended)?;
-    Ok(ExitCode::SUCCESS)
+    outputs.end(&report, done)
+}
+
+impl run::Report for Report {
+    fn heading(&self) -> String {
+        table::head(&self.header, Style::of_stdout())
+    }
+
+    fn summary(&self) -> String {
+        table::end(self, Style::of_stdout())
+    }
 }
 
 /// A run that measures.
@@ -121,20 +132,19 @@ impl<'a> Run<'a> {
     }
 
     /// Tries all rows, measures them, and shows each part when it is whole; and how that ended.
-    fn report(mut self, shown: Option<Style>) -> Result<(Report, Ended), Failure> {
+    fn report(mut self, shown: Shown) -> Result<(Report, Result<(), Failure>), Failure> {
         let mut tried = self.tried()?;
         self.plan(&mut tried);
-        if let Some(style) = shown {
-            output::print(&table::head(&self.header, style))?;
-        }
+        shown.print(&table::head(&self.header, Style::of_stdout()))?;
         self.header.estimated_s = report::rounded(self.clock.total(), 1);
         say(&format!("this takes {} in all", about(self.header.estimated_s)));
         let mut sections: Vec<Section> = Vec::new();
-        let ended = Ended::of(self.sections(&mut tried, shown, &mut sections));
+        let done = self.sections(&mut tried, shown, &mut sections);
         self.header.starts = tried.starts.map(|starts| starts.figures()).unwrap_or_default();
         self.clock.hide();
-        if !ended.whole() && sections.iter().all(|section| !section.has_figures()) {
-            return ended.told(Ok(())).and(Err(Failure::new("nothing was measured")));
+        if sections.iter().all(|section| !section.has_figures()) {
+            // Nothing is to be written of a run that ended before the first figure.
+            done.as_ref().map_err(|failure| Failure::new(failure.to_string()))?;
         }
         self.header.served = self.copier.counted().served()?;
         if self.header.served == Served::default() {
@@ -143,24 +153,14 @@ impl<'a> Run<'a> {
         self.header.took_s = report::rounded(self.clock.spent().as_secs_f64(), 1);
         self.header.busy = self.clock.busy();
         let report = Report { format: FORMAT, header: self.header, sections };
-        if let Some(style) = shown {
-            output::print(&table::end(&report, style))?;
-        }
-        Ok((report, ended))
+        Ok((report, done))
     }
 
     /// Measures what was tried. What was measured until it fails is among the sections, too.
-    fn sections(
-        &mut self,
-        tried: &mut Tried,
-        shown: Option<Style>,
-        sections: &mut Vec<Section>,
-    ) -> Result<(), Failure> {
+    fn sections(&mut self, tried: &mut Tried, shown: Shown, sections: &mut Vec<Section>) -> Result<(), Failure> {
         let mut add = |new: Vec<Section>| -> Result<(), Failure> {
             for section in new {
-                if let Some(style) = shown {
-                    output::print(&table::section(&section, style))?;
-                }
+                shown.print(&table::section(&section, Style::of_stdout()))?;
                 sections.push(section);
             }
             Ok(())
@@ -280,42 +280,6 @@ fn tried_starts(copier: &mut Copier, sides: &Sides) -> Result<Starts, Failure> {
 fn say(line: &str) {
     use std::io::Write;
     let _ = writeln!(std::io::stderr(), "{line}");
-}
-
-/// Outputs of the report beside the terminal.
-struct Sinks {
-    json: Option<Sink>,
-    csv: Option<Sink>,
-    html: Option<Sink>,
-}
-
-impl Sinks {
-    fn open(args: &Args) -> Result<Sinks, Failure> {
-        let open = |path: &Option<PathBuf>| Sink::of(path.as_deref());
-        let sinks = Sinks { json: open(&args.json)?, csv: open(&args.csv)?, html: open(&args.html)? };
-        let all: Vec<&Sink> = sinks.all().collect();
-        for (index, sink) in all.iter().enumerate() {
-            if all[..index].iter().any(|other| other.same(sink)) {
-                return Err(Failure::Words("--json, --csv and --html need a target each".to_owned()));
-            }
-        }
-        Ok(sinks)
-    }
-
-    fn all(&self) -> impl Iterator<Item = &Sink> {
-        [&self.json, &self.csv, &self.html].into_iter().flatten()
-    }
-
-    fn replace_tables(&self) -> bool {
-        self.all().any(Sink::is_stdout)
-    }
-
-    fn write(&self, report: &Report, mut ended: Ended) -> Result<(), Failure> {
-        let json = ended.write_json(self.json.as_ref(), report);
-        let csv = ended.write(self.csv.as_ref(), || Ok(csv::text(report)));
-        let html = ended.write(self.html.as_ref(), || page::text(report));
-        ended.told(json.and(csv).and(html))
-    }
 }
 
 /// The report that an earlier run wrote.

@@ -97,11 +97,7 @@ fn line(row: &Row, figure: &Figure, measure: &Measure, style: Style) -> String {
     let ratio = |value: Option<f64>, other: Column, width: usize| {
         let Some(value) = value else { return format!("{:>width$}", "-") };
         let text = format!("{:>width$}", number(value, 2));
-        match figure.verdict(other, measure.more_is_better) {
-            Some(Verdict::Better) => style.good(&text),
-            Some(Verdict::Worse) => style.bad(&text),
-            Some(Verdict::Same) | None => style.faint(&text),
-        }
+        figure.verdict(other, measure.more_is_better).unwrap_or(Verdict::Same).paint(style, &text)
     };
     out += &ratio(figure.adjunct_to_stock, Column::Stock, 10);
     out += &ratio(figure.adjunct_to_software, Column::Software, 13);

@@ -12,6 +12,8 @@ mod stage;
 use super::daemon::{self, Daemon};
 use super::{no_rows, wanted};
 use crate::harness::header::now;
+use crate::harness::row::Table;
+use crate::harness::run::{Outputs, Report as _, Shown};
 use crate::harness::turns::turns;
 use crate::tls::{Group, LENGTH, Transaction};
 use adjunct_cli::bench::tls::Args;
@@ -21,11 +23,10 @@ use adjunct_survey::programs;
 use adjunct_tool::Failure;
 use adjunct_tool::failure::{cannot_write, cause};
 use adjunct_tool::interrupt::{catch_interrupts, interrupted};
-use adjunct_tool::output::{self, Style};
+use adjunct_tool::output::Style;
 use adjunct_tool::process::halves::{Halves, processors};
 use adjunct_tool::progress::Progress;
 use adjunct_tool::scratch;
-use adjunct_tool::sink::{Ended, Sink};
 use certificates::Certificates;
 use load::{Load, Times};
 use plan::{Case, Kind, Side};
@@ -66,13 +67,10 @@ pub(super) fn run(args: &Args) -> Result<ExitCode, Failure> {
     programs::require_providers(&openssl)?;
     let module = module::find(args.module.choice(), Purpose::Run, programs::modules_dir)?;
     let (halves, servers, load) = halves(args)?;
-    let (json, html) = (Sink::of(args.json.as_deref())?, Sink::of(args.html.as_deref())?);
-    if let (Some(json), Some(html)) = (&json, &html)
-        && json.same(html)
-    {
+    let outputs = Outputs::open(args.json.as_deref(), &[(args.html.as_deref(), |report| Ok(page::text(report)))])?;
+    if outputs.collide() {
         return Err(Failure::Words("--json and --html go to the same place".to_owned()));
     }
-    let table = ![&json, &html].iter().any(|sink| sink.as_ref().is_some_and(Sink::is_stdout));
     let mut missing = Vec::new();
     let mut found = Vec::new();
     for kind in Kind::ALL.into_iter().filter(|kind| args.server.is_empty() || args.server.contains(kind)) {
@@ -95,21 +93,16 @@ pub(super) fn run(args: &Args) -> Result<ExitCode, Failure> {
         rounds: args.rounds,
         always: args.always,
         servers: Vec::new(),
-        rows: Vec::new(),
+        rows: Table::default(),
         papers: PAPERS,
         source: SOURCE,
         missing,
         style: Style::of_stdout(),
     };
-    let bench = Bench { args, cases, found, halves, on: Processors { servers, load }, openssl: &openssl, table };
-    let mut ended = Ended::of(bench.run(&module, &mut report));
-    if !ended.whole() && report.rows.is_empty() {
-        return ended.told(Ok(())).map(|()| ExitCode::SUCCESS);
-    }
-    let page = ended.write(html.as_ref(), || Ok(page::text(&report)));
-    let written = ended.write_json(json.as_ref(), &report);
-    let written = page.and(written).and(if table { output::print(&report.summary()) } else { Ok(()) });
-    ended.told(written)?;
+    let shown = outputs.shown();
+    let bench = Bench { args, cases, found, halves, on: Processors { servers, load }, openssl: &openssl, shown };
+    let done = bench.run(&module, &mut report);
+    outputs.end(&report, done)?;
     match report.errors() {
         0 => Ok(ExitCode::SUCCESS),
         errors => Err(Failure::new(format!("{errors} transactions failed; the report says which and why"))),
@@ -136,7 +129,7 @@ struct Bench<'a> {
     halves: Option<Halves>,
     on: Processors,
     openssl: &'a str,
-    table: bool,
+    shown: Shown,
 }
 
 /// A side of a case under way.
@@ -149,10 +142,6 @@ struct Running {
 }
 
 impl Bench<'_> {
-    fn show(&self, text: &str) -> Result<(), Failure> {
-        if self.table { output::print(text) } else { Ok(()) }
-    }
-
     fn run(&self, module: &Path, report: &mut Report) -> Result<(), Failure> {
         let progress = Progress::begin();
         let (servers, load) = self.halves.as_ref().map(|h| (h.server.as_str(), h.load.as_str())).unzip();
@@ -184,11 +173,11 @@ impl Bench<'_> {
         let mut sides = self.args.sides();
         let daemons = self.daemons(&mut sides, servers, report)?;
         let mut load = Load::start(load)?;
-        self.show(&report.heading())?;
+        self.shown.print(&report.heading())?;
         let all = self.found.len() * self.cases.len();
         for (place, programs) in self.found.iter().enumerate() {
             let server = report::Server { server: programs.kind.name(), version: programs.version.clone() };
-            self.show(&report.head(&server))?;
+            self.shown.print(&report.head(&server))?;
             report.servers.push(server);
             for (number, case) in self.cases.iter().enumerate() {
                 interrupted()?;
@@ -207,7 +196,7 @@ impl Bench<'_> {
                 interrupted()?;
                 let rows = rows.map_err(|why| Failure::new(format!("{title}: {why}")))?;
                 let lines = report.add(rows);
-                self.show(&lines)?;
+                self.shown.print(&lines)?;
             }
         }
         Ok(())

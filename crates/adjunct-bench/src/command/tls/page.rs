@@ -4,6 +4,7 @@
 use super::plan::{Key, Side};
 use super::report::{Report, Row, Server};
 use crate::harness::figures::Verdict;
+use crate::harness::page::{facts, svg_open};
 use adjunct_tool::page::page;
 use maud::{Markup, PreEscaped, html};
 use std::fmt::Write as _;
@@ -146,7 +147,7 @@ fn section(report: &Report, server: &Server) -> Markup {
                 }
                 details {
                     summary { "These figures as a table" }
-                    div.scroll { (table(&rows)) }
+                    div.scroll { (table(report, &rows)) }
                     @for row in rows.iter().filter(|row| row.errors > 0) {
                         p.muted { (row.title) ", " (row.side.name()) ": " (row.errors) " transactions failed: " (row.error) }
                     }
@@ -173,7 +174,6 @@ const AXIS: f64 = 42.0;
 
 /// Draws a chart as SVG: a line where stock is, bars by groups, a tick for CPU time.
 fn chart(groups: &[Group], title: &str, label: f64, wide: bool) -> String {
-    let escaped = html! { (title) }.into_string();
     let (class, width) = if wide { ("wide", 880.0) } else { ("narrow", 360.0) };
     // On wide pages a group's title is left of its bars' labels.
     let names = if wide { 236.0 } else { 0.0 };
@@ -184,9 +184,7 @@ fn chart(groups: &[Group], title: &str, label: f64, wide: bool) -> String {
     let scale = (width - left - VALUE) / most;
     let head = if wide { 0.0 } else { HEAD };
     let height = groups.iter().map(|group| head + GAP + (STEP + above) * group.bars.len() as f64).sum::<f64>() + AXIS;
-    let mut svg = format!(
-        "<svg class=\"chart {class}\" viewBox=\"0 0 {width} {height:.0}\" role=\"img\" aria-label=\"{escaped}\"><title>{escaped}</title>"
-    );
+    let mut svg = svg_open(class, width, height, title);
     let step = [0.5, 1.0, 2.0, 5.0, 10.0, 50.0].into_iter().find(|step| most / step <= 6.0).unwrap_or(most);
     let mut at = step;
     while at <= most {
@@ -261,52 +259,14 @@ fn one(bar: &Bar, left: f64, top: f64, scale: f64, above: f64) -> String {
     svg
 }
 
-fn table(rows: &[&Row]) -> Markup {
-    let percent = |value: f64| format!("{:.0}", value * 100.0);
-    let none = || "–".to_owned();
-    let heads = [
-        "side",
-        "transactions/s",
-        "over stock",
-        "CPU µs",
-        "stock's over it",
-        "CPU %",
-        "card %",
-        "load %",
-        "hardware %",
-        "by card %",
-        "p50 ms",
-        "p99 ms",
-        "errors",
-    ];
-    let class = |verdict: Option<Verdict>| match verdict {
-        Some(Verdict::Better) => "good",
-        Some(Verdict::Worse) => "bad",
-        Some(Verdict::Same) => "same",
-        None => "",
-    };
-    let columns = heads.len();
+fn table(report: &Report, rows: &[&Row]) -> Markup {
     let cases = rows.chunk_by(|one, next| one.title == next.title);
     html! {
         table {
-            thead { tr { @for head in heads { th scope="col" { (head) } } } }
+            (report.rows.page_head("side"))
             @for case in cases { tbody {
-                tr.name { th colspan=(columns) scope="rowgroup" { span { (case[0].title) } } }
-                @for row in case { tr {
-                    th scope="row" { (row.side.name()) }
-                    td { (format!("{:.0}", row.tps)) @if row.saturated() { "*" } }
-                    td class=(class(row.verdicts[0].filter(|_| !row.saturated()))) { (row.ratio.map_or_else(none, |r| format!("{r:.2}"))) }
-                    td { (format!("{:.0}", row.cpu_us)) }
-                    td class=(class(row.verdicts[1])) { (row.cpu_ratio.map_or_else(none, |r| format!("{r:.2}"))) }
-                    td { (percent(row.cpu_utilisation)) }
-                    td { (row.card_utilisation.map_or_else(none, percent)) }
-                    td { (percent(row.load_utilisation)) }
-                    td { (row.by_hardware.map_or_else(none, percent)) }
-                    td { (row.by_card.map_or_else(none, percent)) }
-                    td { (format!("{:.2}", row.p50_us / 1e3)) }
-                    td { (format!("{:.2}", row.p99_us / 1e3)) }
-                    td { (row.errors) }
-                } }
+                tr.name { th colspan=(report.rows.page_width()) scope="rowgroup" { span { (case[0].title) } } }
+                @for row in case { (report.rows.page_line(row.side.name(), None, row)) }
             } }
         }
         @if rows.iter().any(|row| row.saturated()) {
@@ -345,28 +305,34 @@ fn papers(report: &Report) -> Markup {
 }
 
 fn machine(report: &Report) -> Markup {
+    let placed = match &report.processors {
+        Some([servers, load]) => format!("servers, daemon and cards on processor {servers}, load on {load}"),
+        None => "servers and load share one processor".to_owned(),
+    };
+    let transaction =
+        "connect, handshake, 2048 bytes from the server, end; no certificate is verified by the load while it measures";
+    let time = format!("{} s a case in {} rounds, sides in turns; medians of rounds", report.seconds, report.rounds);
+    let known = [
+        ("processor", report.cpu.clone()),
+        ("OpenSSL", report.openssl.clone()),
+        ("adjunct", format!("{}, {}", report.adjunct, report.date)),
+        ("placed", placed),
+        ("transaction", transaction.to_owned()),
+        ("clients", format!("{} at a time, each one transaction after the other", report.clients)),
+        ("time", time),
+    ];
+    let always = report.always.then(|| ("cards", "asked for each RSA operation".to_owned()));
+    let sides = [
+        ("stock", "OpenSSL without adjunct"),
+        (Side::Lanes.name(), "CPU assist, and lanes where the CPU has them, without cards"),
+        ("card, cards", "the same beside one card, and beside two"),
+    ];
+    let sides = sides.map(|(name, about)| (name, about.to_owned()));
+    let missing = report.missing.iter().map(|missing| ("left out", missing.clone()));
     html! {
         section {
             h2 { "Machine and method" }
-            dl {
-                dt { "processor" } dd { (report.cpu) }
-                dt { "OpenSSL" } dd { (report.openssl) }
-                dt { "adjunct" } dd { (report.adjunct) ", " (report.date) }
-                dt { "placed" } dd {
-                    @match &report.processors {
-                        Some([servers, load]) => { "servers, daemon and cards on processor " (servers) ", load on " (load) }
-                        None => { "servers and load share one processor" }
-                    }
-                }
-                dt { "transaction" } dd { "connect, handshake, 2048 bytes from the server, end; no certificate is verified by the load while it measures" }
-                dt { "clients" } dd { (report.clients) " at a time, each one transaction after the other" }
-                dt { "time" } dd { (report.seconds) " s a case in " (report.rounds) " rounds, sides in turns; medians of rounds" }
-                @if report.always { dt { "cards" } dd { "asked for each RSA operation" } }
-                dt { "stock" } dd { "OpenSSL without adjunct" }
-                dt { (Side::Lanes.name()) } dd { "CPU assist, and lanes where the CPU has them, without cards" }
-                dt { "card, cards" } dd { "the same beside one card, and beside two" }
-                @for missing in &report.missing { dt { "left out" } dd { (missing) } }
-            }
+            (facts(known.into_iter().chain(always).chain(sides).chain(missing)))
         }
     }
 }

@@ -4,6 +4,8 @@ use super::plan::{Case, Side};
 use crate::crew::{Slice, percentile};
 use crate::harness::figures::median;
 use crate::harness::figures::{Sample, Verdict};
+use crate::harness::row::{self, Column, Table, fixed, percent};
+use crate::harness::run;
 use crate::tls::Loaded;
 use adjunct_tool::escape::shown;
 use adjunct_tool::output::Style;
@@ -78,6 +80,32 @@ pub struct Row {
     /// What is said of it beside stock by transactions, and by CPU time.
     #[serde(skip)]
     pub verdicts: [Option<Verdict>; 2],
+}
+
+impl row::Row for Row {
+    fn columns() -> Vec<Column<Row>> {
+        let ratio = |of: fn(&Row) -> Option<f64>| move |row: &Row| of(row).map(|ratio| fixed(ratio, 2));
+        let part = |of: fn(&Row) -> Option<f64>| move |row: &Row| of(row).map(percent);
+        vec![
+            Column::right(7, "tps", |row: &Row| fixed(row.tps, 0) + if row.saturated() { "*" } else { " " })
+                .named("transactions/s"),
+            Column::right(7, "ratio", ratio(|row| row.ratio))
+                .named("over stock")
+                .judged(|row| row.verdicts[0].filter(|_| !row.saturated())),
+            Column::right(8, "CPU us", |row: &Row| fixed(row.cpu_us, 0)).named("CPU µs"),
+            Column::right(7, "ratio", ratio(|row| row.cpu_ratio))
+                .named("stock's over it")
+                .judged(|row| row.verdicts[1]),
+            Column::right(6, "CPU%", part(|row| Some(row.cpu_utilisation))).named("CPU %"),
+            Column::right(6, "card%", part(|row| row.card_utilisation)).named("card %"),
+            Column::right(6, "load%", part(|row| Some(row.load_utilisation))).named("load %"),
+            Column::right(6, "hw%", part(|row| row.by_hardware)).named("hardware %"),
+            Column::right(6, "crd%", part(|row| row.by_card)).named("by card %"),
+            Column::right(9, "p50 ms", |row: &Row| fixed(row.p50_us / 1e3, 2)),
+            Column::right(9, "p99 ms", |row: &Row| fixed(row.p99_us / 1e3, 2)),
+            Column::on_page("errors", |row: &Row| row.errors.to_string()),
+        ]
+    }
 }
 
 /// How many processors both sides have.
@@ -245,7 +273,7 @@ pub struct Report {
     /// Whether cards were asked for each operation, not only where that pays.
     pub always: bool,
     pub servers: Vec<Server>,
-    pub rows: Vec<Row>,
+    pub rows: Table<Row>,
     pub papers: [Paper; PAPERS.len()],
     pub source: &'static str,
     /// What was left out, and why.
@@ -269,8 +297,56 @@ impl Report {
         lines
     }
 
-    /// What stands above the tables.
-    pub fn heading(&self) -> String {
+    /// The head of a server's table.
+    pub fn head(&self, server: &Server) -> String {
+        let line = format!("{:<33}{:<8}{}", shown(&server.version).to_string(), "side", self.rows.head());
+        format!("\n{}\n", self.style.strong(&line))
+    }
+
+    fn line(&self, row: &Row, first: bool) -> String {
+        let cells = self.rows.line(row);
+        let cells = match row.verdict() {
+            _ if row.errors > 0 => self.style.bad(&cells),
+            Some(verdict) => verdict.paint(self.style, &cells),
+            None => cells,
+        };
+        let title = if first { row.title.as_str() } else { "" };
+        let mut line = format!("{title:<33}{:<8}{cells}\n", row.side.name());
+        if row.errors > 0 {
+            let _ = writeln!(line, "{:<33}{} transactions failed: {}", "", row.errors, shown(&row.error));
+        }
+        line
+    }
+
+    /// The papers' rows, with a title, and their rate over that in software.
+    pub fn papers(&self) -> impl Iterator<Item = (Paper, String, f64)> {
+        let software = f64::from(PAPERS[1].etr);
+        PAPERS.into_iter().map(move |paper| {
+            let title = match paper.caching_sid {
+                "100%" => "sessions cached".to_owned(),
+                _ => paper.handshake.to_lowercase().replace("cex7", "CEX7").replace("7c", "7C").replace("7a", "7A"),
+            };
+            let title = if paper.client_auth { title + ", client auth." } else { title };
+            (paper, title, f64::from(paper.etr) / software)
+        })
+    }
+
+    /// This run's like of a paper's row with a server, and its rate over stock's full handshakes.
+    pub fn like(&self, paper: &Paper, server: &str) -> Option<(&Row, Option<f64>)> {
+        let rows = || self.rows.iter().filter(|row| row.server == server);
+        let row = rows().find(|row| paper.is_like(row))?;
+        let software = rows().find(|row| PAPERS[1].is_like(row)).filter(|row| row.tps > 0.0);
+        Some((row, software.map(|software| row.tps / software.tps)))
+    }
+
+    /// Transactions that failed.
+    pub fn errors(&self) -> u64 {
+        self.rows.iter().map(|row| row.errors).sum()
+    }
+}
+
+impl run::Report for Report {
+    fn heading(&self) -> String {
         let mut text =
             format!("{}\n{}; adjunct {}\n", self.style.strong(&shown(&self.cpu)), shown(&self.openssl), self.adjunct);
         let _ = match &self.processors {
@@ -288,62 +364,7 @@ impl Report {
         text
     }
 
-    /// The head of a server's table.
-    pub fn head(&self, server: &Server) -> String {
-        let line = format!(
-            "{:<33}{:<8}{:>7}{:>7}{:>8}{:>7}{:>6}{:>6}{:>6}{:>6}{:>6}{:>9}{:>9}",
-            format!("{}", shown(&server.version)),
-            "side",
-            "tps",
-            "ratio",
-            "CPU us",
-            "ratio",
-            "CPU%",
-            "card%",
-            "load%",
-            "hw%",
-            "crd%",
-            "p50 ms",
-            "p99 ms"
-        );
-        format!("\n{}\n", self.style.strong(&line))
-    }
-
-    fn line(&self, row: &Row, first: bool) -> String {
-        let percent = |value: f64| format!("{:.0}", value * 100.0);
-        let or_none = |value: Option<String>| value.unwrap_or_else(|| "-".to_owned());
-        let mark = if row.saturated() { "*" } else { " " };
-        let cells = format!(
-            "{:>6.0}{mark}{:>7}{:>8.0}{:>7}{:>6}{:>6}{:>6}{:>6}{:>6}{:>9.2}{:>9.2}",
-            row.tps,
-            or_none(row.ratio.map(|ratio| format!("{ratio:.2}"))),
-            row.cpu_us,
-            or_none(row.cpu_ratio.map(|ratio| format!("{ratio:.2}"))),
-            percent(row.cpu_utilisation),
-            or_none(row.card_utilisation.map(percent)),
-            percent(row.load_utilisation),
-            or_none(row.by_hardware.map(percent)),
-            or_none(row.by_card.map(percent)),
-            row.p50_us / 1e3,
-            row.p99_us / 1e3,
-        );
-        let cells = match row.verdict() {
-            _ if row.errors > 0 => self.style.bad(&cells),
-            None => cells,
-            Some(Verdict::Worse) => self.style.bad(&cells),
-            Some(Verdict::Same) => self.style.faint(&cells),
-            Some(Verdict::Better) => self.style.good(&cells),
-        };
-        let title = if first { row.title.as_str() } else { "" };
-        let mut line = format!("{title:<33}{:<8}{cells}\n", row.side.name());
-        if row.errors > 0 {
-            let _ = writeln!(line, "{:<33}{} transactions failed: {}", "", row.errors, shown(&row.error));
-        }
-        line
-    }
-
-    /// What stands below the tables: the papers' rows, what is to be known, what was left out.
-    pub fn summary(&self) -> String {
+    fn summary(&self) -> String {
         let mut text = String::new();
         if self.rows.iter().any(Row::saturated) {
             text +=
@@ -382,30 +403,9 @@ impl Report {
         text
     }
 
-    /// The papers' rows, with a title, and their rate over that in software.
-    pub fn papers(&self) -> impl Iterator<Item = (Paper, String, f64)> {
-        let software = f64::from(PAPERS[1].etr);
-        PAPERS.into_iter().map(move |paper| {
-            let title = match paper.caching_sid {
-                "100%" => "sessions cached".to_owned(),
-                _ => paper.handshake.to_lowercase().replace("cex7", "CEX7").replace("7c", "7C").replace("7a", "7A"),
-            };
-            let title = if paper.client_auth { title + ", client auth." } else { title };
-            (paper, title, f64::from(paper.etr) / software)
-        })
-    }
-
-    /// The row that is most like a paper's row, for a server, and its rate over stock's with full handshakes.
-    pub fn like(&self, paper: &Paper, server: &str) -> Option<(&Row, Option<f64>)> {
-        let rows = || self.rows.iter().filter(|row| row.server == server);
-        let row = rows().find(|row| paper.is_like(row))?;
-        let software = rows().find(|row| PAPERS[1].is_like(row)).filter(|row| row.tps > 0.0);
-        Some((row, software.map(|software| row.tps / software.tps)))
-    }
-
-    /// Transactions that failed.
-    pub fn errors(&self) -> u64 {
-        self.rows.iter().map(|row| row.errors).sum()
+    /// Nothing is to be written where no case was done.
+    fn is_empty(&self) -> bool {
+        self.rows.is_empty()
     }
 }
 
@@ -413,6 +413,7 @@ impl Report {
 pub mod tests {
     use super::super::plan::Kind;
     use super::*;
+    use crate::harness::run::Report as _;
     use std::time::Duration;
 
     fn row(server: &'static str, case: Case, side: Side, rate: u64, cpu: f64) -> Row {
@@ -451,7 +452,7 @@ pub mod tests {
             rounds: 3,
             always: false,
             servers: Vec::new(),
-            rows: Vec::new(),
+            rows: Table::default(),
             papers: PAPERS,
             source: SOURCE,
             missing: vec!["apache: <none>".to_owned()],

@@ -4,6 +4,7 @@
 //! it is dark.
 
 use super::super::report::{Column, Figure, Measure, Row, Stat, number};
+use crate::harness::page::svg_open;
 use adjunct_tool::Failure;
 use plotters::coord::types::RangedCoordf64;
 use plotters::prelude::*;
@@ -127,11 +128,7 @@ pub fn svg(lines: &[Line<'_>], unit: &str, title: &str, layout: Layout) -> Resul
     // The library's own opening tag fixes the size and has no name.
     let body = text.split_once('>').map_or("", |(_, body)| body);
     let (width, height, class) = (size.0, size.1, layout.class());
-    Ok(format!(
-        "<svg class=\"chart {class}\" viewBox=\"0 0 {width} {height}\" role=\"img\" aria-label=\"{0}\">\
-         <title>{0}</title>{body}",
-        super::escaped(title)
-    ))
+    Ok(svg_open(class, width.into(), height.into(), title) + body)
 }
 
 /// What a line takes.

@@ -8,6 +8,7 @@ use super::opening::{Opening, Suite};
 use super::plan;
 use super::report::{Column, Group, Header, Measure, Report, Row, Section, Stat, Verdict, number};
 use super::summary;
+use crate::harness::page::{capital, facts};
 use adjunct_tool::Failure;
 use adjunct_tool::page::page;
 use chart::{Bar, Layout, Line};
@@ -279,11 +280,7 @@ fn cell(stat: Option<&Stat>, measure: &Measure) -> Markup {
 }
 
 fn ratio(ratio: Option<f64>, verdict: Option<Verdict>) -> Markup {
-    let class = match verdict {
-        Some(Verdict::Better) => "good",
-        Some(Verdict::Worse) => "bad",
-        Some(Verdict::Same) | None => "same",
-    };
+    let class = verdict.unwrap_or(Verdict::Same).class();
     html! {
         @match ratio {
             Some(ratio) => {
@@ -298,21 +295,11 @@ fn machine(header: &Header) -> Markup {
     html! {
         section id="machine" aria-labelledby="machine-title" {
             h2 id="machine-title" { "Machine and method" }
-            dl { @for (name, value) in super::facts(header) { dt { (name) } dd { (value) } } }
+            (facts(super::facts(header)))
             p { "To repeat it:" }
             pre { code { (header.command) } }
         }
     }
-}
-
-fn capital(text: &str) -> String {
-    let mut chars = text.chars();
-    chars.next().map_or_else(String::new, |first| first.to_uppercase().chain(chars).collect())
-}
-
-/// Text for a place between quotes in the page.
-fn escaped(text: &str) -> String {
-    html! { (text) }.into_string()
 }
 
 #[cfg(test)]

@@ -7,6 +7,8 @@ pub mod chacha;
 pub mod cpacf;
 #[cfg(target_arch = "x86_64")]
 pub mod curve25519;
+#[cfg(target_arch = "x86_64")]
+pub mod des;
 #[cfg(all(target_arch = "x86_64", feature = "fault"))]
 #[doc(hidden)]
 pub mod fault;

@@ -29,6 +29,7 @@ pub mod pause;
 mod presence;
 mod quota;
 pub mod rsa;
+pub mod tdes;
 mod work;
 
 pub use jobs::Ticket;

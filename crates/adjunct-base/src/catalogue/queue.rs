@@ -1,4 +1,4 @@
-//! The queues of batches: which public-key operations can share one.
+//! The queues of batches: which operations can share one.
 
 /// A queue of the engine: requests of one queue can share a batch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -21,6 +21,7 @@ pub enum Queue {
     X25519Keygen,
     Ed25519Sign,
     Ed25519Keygen,
+    TdesCbc,
 }
 
 impl Queue {
@@ -42,6 +43,7 @@ impl Queue {
         (Queue::X25519Keygen, "X25519 keygen"),
         (Queue::Ed25519Sign, "Ed25519 sign"),
         (Queue::Ed25519Keygen, "Ed25519 keygen"),
+        (Queue::TdesCbc, "3DES CBC enc"),
     ];
 
     /// The name in reports.

@@ -1,5 +1,8 @@
 //! DES and triple DES (FIPS 46-3, SP 800-67).
 
+#[cfg(target_arch = "x86_64")]
+mod side;
+
 use super::stream;
 use crate::awslc::des as library;
 use crate::cpacf::cipher::Given;
@@ -11,6 +14,20 @@ use adjunct_kernels::{InOut, opaque_debug, wipe};
 pub const BLOCK: usize = 8;
 /// The key length in bytes: three keys.
 pub const KEY: usize = 24;
+
+/// The key schedules of three keys.
+pub type Schedules = [library::Schedule; 3];
+
+/// A message whose blocks are chained by CBC encryption, with three keys of its own.
+#[derive(Debug)]
+pub struct Chained<'a> {
+    /// The key schedules.
+    pub schedules: &'a Schedules,
+    /// The IV, which becomes the last ciphertext block.
+    pub iv: &'a mut [u8; BLOCK],
+    /// The message, in whole blocks.
+    pub io: InOut<'a>,
+}
 
 /// DES with one key or with three, in the modes the library has and in those that are made of blocks here; wiped when dropped.
 #[derive(Clone, Default)]
@@ -58,6 +75,16 @@ impl Des {
         Ok(())
     }
 
+    /// One of the schedules of three keys, for the library alone.
+    pub fn from_schedules(schedules: &Schedules) -> Des {
+        Des { schedules: *schedules, triple: true, given: Given::default() }
+    }
+
+    /// The schedules of three keys, where there are three.
+    pub fn triple(&self) -> Option<&Schedules> {
+        self.triple.then_some(&self.schedules)
+    }
+
     /// The key as CPACF takes it.
     pub(crate) fn given(&self) -> &Given {
         &self.given
@@ -84,6 +111,8 @@ impl Des {
     #[inline]
     pub fn ctr(&self, counter: &mut [u8; BLOCK], io: InOut<'_>) {
         let io = self.at_once(BLOCK, io, |given, io| given.ctr(counter, io));
+        #[cfg(target_arch = "x86_64")]
+        let io = self.ctr_side(counter, io);
         stream::ctr(counter, io, |io| self.ecb(true, io));
     }
 
@@ -94,6 +123,8 @@ impl Des {
     pub fn ctr_list(&self, list: &[u8], io: InOut<'_>) {
         let all = io.len();
         let io = self.at_once(BLOCK, io, |given, io| given.counters(&list[..io.len()], io));
+        #[cfg(target_arch = "x86_64")]
+        let io = self.list_side(&list[all - io.len()..], io);
         stream::ctr_list::<BLOCK>(&list[all - io.len()..], io, |io| self.ecb(true, io));
     }
 
@@ -104,6 +135,9 @@ impl Des {
     #[inline]
     pub fn cfb(&self, encrypt: bool, segment: usize, iv: &mut [u8; BLOCK], io: InOut<'_>) {
         let io = self.at_once(segment, io, |given, io| given.cfb(encrypt, segment, iv, io));
+        assert!((1..=BLOCK).contains(&segment));
+        #[cfg(target_arch = "x86_64")]
+        let io = if encrypt { io } else { self.cfb_side(segment, iv, io) };
         stream::cfb(encrypt, segment, iv, io, |io| self.ecb(true, io));
     }
 
@@ -124,6 +158,8 @@ impl Des {
         if self.given.ecb(encrypt, &mut io) {
             return;
         }
+        #[cfg(target_arch = "x86_64")]
+        let io = self.ecb_side(encrypt, io);
         library::ecb(&self.schedules, self.triple, encrypt, io);
     }
 
@@ -137,7 +173,32 @@ impl Des {
         if self.given.cbc(encrypt, iv, &mut io) {
             return;
         }
+        #[cfg(target_arch = "x86_64")]
+        let io = if encrypt { io } else { self.cbc_side(iv, io) };
         library::cbc(&self.schedules, self.triple, encrypt, iv, io);
+    }
+}
+
+/// Whether messages that are chained are encrypted side by side here, faster than one after the other: where the kernel for it runs.
+pub fn has_streams() -> bool {
+    #[cfg(target_arch = "x86_64")]
+    let has = side::kernel() == Some(adjunct_kernels::des::Kernel::Lookup);
+    #[cfg(not(target_arch = "x86_64"))]
+    let has = false;
+    has
+}
+
+/// Encrypts messages by CBC, each in whole blocks under its own keys: side by side where [`has_streams`], else one after the other.
+///
+/// # Panics
+/// If a length is not a multiple of the block.
+pub fn encrypt_chained<'a>(messages: impl Iterator<Item = Chained<'a>>) {
+    #[cfg(target_arch = "x86_64")]
+    if has_streams() {
+        return side::encrypt_chained(messages);
+    }
+    for Chained { schedules, iv, io } in messages {
+        Des::from_schedules(schedules).cbc(true, iv, io);
     }
 }
 
@@ -169,6 +230,61 @@ mod tests {
             assert_eq!((block, iv), (expected, expected));
         }
         assert!(Des::new(&key[..7]).is_err());
+    }
+
+    /// What is done to `text` in one call, in place and apart, and in calls for each unit of `unit` bytes, which are the library's.
+    fn alike(text: &[u8], unit: usize, run: impl Fn(&mut [u8; BLOCK], InOut<'_>)) {
+        let (mut ivs, mut here, mut there) = ([[0xf7; BLOCK]; 3], text.to_vec(), vec![0; text.len()]);
+        // A counter that is about to wrap.
+        ivs.iter_mut().for_each(|iv| iv[..5].fill(0xff));
+        run(&mut ivs[0], InOut::in_place(&mut here));
+        run(&mut ivs[1], InOut::apart(text, &mut there));
+        let mut one_by_one = text.to_vec();
+        one_by_one.chunks_mut(unit).for_each(|part| run(&mut ivs[2], InOut::in_place(part)));
+        assert!(
+            here == one_by_one && there == one_by_one && ivs[0] == ivs[2] && ivs[1] == ivs[2],
+            "{} bytes",
+            text.len()
+        );
+    }
+
+    #[test]
+    fn blocks_side_by_side_are_those_of_the_library() {
+        #[cfg(target_arch = "x86_64")]
+        if side::kernel().is_none() {
+            println!("SKIPPED: this CPU lacks AVX2, or it is masked: the library does all");
+        }
+        let mut all = vec![0; 9000];
+        super::super::random(&mut all);
+        let lengths = (1..40).chain([100, 127, 128, 129, 255, 256, 300, 511, 512, 513, 530, 1025, 1100]);
+        for blocks in lengths {
+            for size in [BLOCK, KEY] {
+                let des = Des::new(&all[blocks..blocks + size]).expect("a key");
+                let whole = &all[..blocks * BLOCK];
+                for encrypt in [true, false] {
+                    alike(whole, BLOCK, |_, io| des.ecb(encrypt, io));
+                    alike(whole, BLOCK, |iv, io| des.cbc(encrypt, iv, io));
+                    for segment in [1, 3, BLOCK] {
+                        alike(&all[..blocks * segment], segment, |iv, io| des.cfb(encrypt, segment, iv, io));
+                        // The last segment is not whole.
+                        alike(&all[..blocks * segment - segment / 2], segment, |iv, io| {
+                            des.cfb(encrypt, segment, iv, io)
+                        });
+                    }
+                }
+                for length in [blocks * BLOCK, blocks * BLOCK - 3] {
+                    alike(&all[..length], BLOCK, |counter, io| des.ctr(counter, io));
+                    alike(&all[..length], BLOCK, |iv, io| des.ofb(iv, io));
+                    let list: Vec<u8> = all.iter().rev().copied().collect();
+                    let (mut here, mut one_by_one) = (all[..length].to_vec(), all[..length].to_vec());
+                    des.ctr_list(&list, InOut::in_place(&mut here));
+                    for (part, list) in one_by_one.chunks_mut(BLOCK).zip(list.chunks(BLOCK)) {
+                        des.ctr_list(list, InOut::in_place(part));
+                    }
+                    assert_eq!(here, one_by_one);
+                }
+            }
+        }
     }
 
     #[test]

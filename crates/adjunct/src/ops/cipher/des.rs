@@ -9,6 +9,7 @@ use adjunct_cpu::cipher::des::{self, Des};
 pub use adjunct_cpu::cipher::des::{BLOCK, KEY};
 use adjunct_cpu::random;
 use adjunct_kernels::InOut;
+use adjunct_lanes::tdes;
 
 /// CBC with three keys. The IV is the first 8 bytes of [`Chain::iv`].
 #[derive(Debug, Clone, Default)]
@@ -31,7 +32,11 @@ impl Read for Cbc {
     fn read(&self, encrypt: bool, chain: Chain<'_>, io: InOut<'_>) {
         let des = self.0.clear();
         if let Some(iv) = chain.iv.first_chunk_mut() {
-            des.cbc(encrypt, iv, io);
+            if encrypt {
+                tdes::cbc_encrypt(des, iv, io);
+            } else {
+                des.cbc(false, iv, io);
+            }
         }
     }
 }

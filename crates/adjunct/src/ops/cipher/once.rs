@@ -8,6 +8,7 @@ use crate::ops::Tally;
 use adjunct_cpu::cipher::aes::AesKey;
 use adjunct_cpu::cipher::des::Des;
 use adjunct_kernels::{InOut, wipe};
+use adjunct_lanes::tdes;
 use schedule::Schedule;
 use zeroize::Zeroizing;
 
@@ -173,7 +174,11 @@ impl Schedule<8> for Des {
     }
 
     fn cbc(&self, encrypt: bool, iv: &mut [u8; 8], io: InOut<'_>) {
-        self.cbc(encrypt, iv, io);
+        if encrypt {
+            tdes::cbc_encrypt(self, iv, io);
+        } else {
+            self.cbc(false, iv, io);
+        }
     }
 
     fn ctr_list(&self, list: &[u8], io: InOut<'_>) {

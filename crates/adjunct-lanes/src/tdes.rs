@@ -8,7 +8,7 @@
 
 use super::{Asked, Kind, ask, pause};
 use adjunct_base::catalogue::{Outcome, Queue};
-use adjunct_cpu::awslc::cipher_des::{self, BLOCK, Chained, Des, Schedules};
+use adjunct_cpu::cipher::des::{self, BLOCK, Chained, Des, Schedules};
 use adjunct_kernels::{InOut, opaque_debug};
 
 /// Bytes of a job. (The largest job has 2048.)
@@ -75,7 +75,7 @@ impl Kind for TdesCbc {
     type Job = Part;
 
     fn available() -> bool {
-        cipher_des::has_streams()
+        des::has_streams()
     }
 
     fn scalar(job: &mut Part) -> Outcome {
@@ -86,7 +86,7 @@ impl Kind for TdesCbc {
 
     fn lanes(jobs: &mut [Part]) -> Option<u8> {
         let right = u8::MAX >> (u8::BITS as usize - jobs.len());
-        cipher_des::encrypt_chained(jobs.iter_mut().map(|Part { schedules, iv, data }| Chained {
+        des::encrypt_chained(jobs.iter_mut().map(|Part { schedules, iv, data }| Chained {
             schedules,
             iv,
             io: InOut::in_place(data),

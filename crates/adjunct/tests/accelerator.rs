@@ -46,6 +46,7 @@ scenarios! {
     off_means_alone
     keys_go_to_the_cpu_when_lanes_go
     every_operation_is_counted
+    triple_des_of_threads_in_lanes
     off_in_the_environment
     rsa_in_four_lanes
     short_operations_are_done_alone
@@ -307,6 +308,37 @@ mod parts {
         let before = counted();
         thread::scope(|scope| (0..8).for_each(|i| _ = scope.spawn(move || (0..50).for_each(|_| sign(i)))));
         assert_eq!(counted().in_lanes, before.in_lanes);
+    }
+
+    /// Messages of several threads, each with its own key and length, are those of the CPU; where there are lanes, some were in batches.
+    pub fn triple_des_of_threads_in_lanes() {
+        use adjunct::ops::cipher::once::{self, TripleDes};
+        use adjunct_cpu::cipher::des::{Des, has_streams};
+        use adjunct_kernels::InOut;
+        adjunct::counters::open();
+        start(2);
+        let message = |thread: usize, round: usize| {
+            let key: [u8; 24] = std::array::from_fn(|at| (7 * thread + 11 * round + at) as u8);
+            let (mut text, mut ivs) = (vec![thread as u8; 8 * (150 + 90 * thread + round)], [[round as u8; 8]; 2]);
+            let mut expected = text.clone();
+            Des::new(&key).unwrap().cbc(true, &mut ivs[0], InOut::in_place(&mut expected));
+            once::cbc::<TripleDes, 8>(&key, &mut ivs[1], true, InOut::in_place(&mut text)).unwrap();
+            assert!(text == expected && ivs[0] == ivs[1], "thread {thread}, round {round}");
+        };
+        thread::scope(|scope| {
+            (0..16).for_each(|t| _ = scope.spawn(move || (0..40).for_each(|round| message(t, round))))
+        });
+        // SAFETY: asks who we are.
+        let uid = unsafe { libc::geteuid() };
+        let counted = adjunct::counters::read(uid).unwrap().unwrap().lanes(Queue::TdesCbc);
+        if has_streams() {
+            assert!(counted.in_lanes > 0, "{counted:?}");
+        } else {
+            println!(
+                "SKIPPED: this CPU lacks AVX-512 with VBMI, BITALG and GFNI, or they are masked: all were done alone"
+            );
+            assert!(counted.is_zero(), "{counted:?}");
+        }
     }
 
     pub fn every_operation_is_counted() {

@@ -3,17 +3,18 @@
 //! Both halves are in a form of 64 bits that has the 48 bits of the expansion E, each in a place of its own ([`cell`]): E and P change
 //! nothing, XORs of halves and keys stay XORs. A round takes
 //!
-//! * one or two VPMULTISHIFTQB, which bring the six bits for each S-box into a byte of the word: bits of a 64-bit window at any place,
-//!   round the word. Places are such that the windows of six S-boxes are six bits in a row; those of the other two have a gap, into which
-//!   the second brings the last bit;
+//! * two VPMULTISHIFTQB, which bring the six bits for each S-box into a byte of the word: the byte is a window of eight bits that begins
+//!   at any place of the word, and goes on at its lowest bit. Six S-boxes have their bits in a row. The window of the other two has a gap,
+//!   into which the second instruction brings the last bit;
 //! * eight VPERMB, one with each S-box's table, for the byte that has its index. The results have 8 bits: a copy of an output bit for each
 //!   S-box that it goes to;
 //! * one VGF2P8AFFINEQB, which transposes the word as a matrix of 8 by 8 bits: byte `j` of the result has the bits that go to the window
 //!   at `8 j`, bit `i` that of the S-box which [`SOURCE`] has at `i`.
 //!
-//! That each S-box sends its output to six others by one bit each, and so gets its input from six others, makes this possible.
+//! This is possible because each S-box sends its output to six others by one bit each, and gets its input from six others.
 //!
-//! A round has a latency of 22 cycles and takes 10 of the port of shuffles where a CPU has one: two vectors interleaved fill it.
+//! On Sapphire Rapids, whose one port of shuffles takes ten of the instructions, a round of one vector takes 22 cycles, of two vectors
+//! interleaved 24.
 
 use super::sliced::Buffer;
 use super::tables::{input, key_bit, place, source, substitute};
@@ -61,15 +62,15 @@ struct Constants {
     /// Of each S-box, by its index.
     tables: [Bytes; 8],
     windows: Bytes,
-    /// Windows whose gap is where the last bit of the first is, and the bits to take of them.
+    /// Windows in which the last bit of a first window is where that has its gap, and the bits to take of the second windows.
     seconds: Bytes,
     gaps: Bytes,
     /// The bytes of the S-box that is looked up without a mask.
     first: Bytes,
     /// The unit matrix.
     unit: Bytes,
-    /// Places of the bits of a word in a block, for each half; of a key, in a round's words; of a block's bits in the halves' words. For
-    /// each bit of a byte, eight bytes (of VPSHUFBITQMB).
+    /// Where the bits of a word come from: those of each half, from a block; of a key, from a round's words; of a block, from the halves'
+    /// words. There are eight bytes for each bit of a byte, as VPSHUFBITQMB takes them.
     halves: [[Bytes; 8]; 2],
     key: [Bytes; 8],
     block: [Bytes; 8],
@@ -261,8 +262,8 @@ fn registers() -> Registers {
 fn function(registers: &Registers, x: __m512i) -> __m512i {
     let Registers { tables, bytes, first, windows, seconds, gaps, unit } = registers;
     let all;
-    // In this order: those that need the second window come last, and results are taken in while others are looked up. A compiler's
-    // order, all results first, takes a quarter longer; and it makes masks AND instructions.
+    // The order counts: S-boxes that need the second window come last, and results are taken in while others are looked up. A compiler
+    // looks all up first, which takes a quarter longer, and makes AND instructions of masks.
     // SAFETY: these instructions are enabled, and work on registers alone.
     unsafe {
         std::arch::asm!(
@@ -334,7 +335,7 @@ fn rounds<const G: usize>(
     state
 }
 
-/// `count` vectors of blocks from `at` on, G at a time.
+/// Encrypts or decrypts G vectors of blocks, interleaved.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512vbmi,avx512bitalg,gfni")]
 fn vectors<const G: usize>(keys: &Keys, buffer: &mut [[u64; 8]; G]) {
@@ -346,7 +347,7 @@ fn vectors<const G: usize>(keys: &Keys, buffer: &mut [[u64; 8]; G]) {
     }
 }
 
-/// Encrypts or decrypts the first `count` blocks, and others with them, in the direction of the keys.
+/// Encrypts or decrypts the first `count` blocks, and those that share a vector with them, in the direction of the keys.
 #[target_feature(enable = "avx512f,avx512bw,avx512vbmi,avx512bitalg,gfni")]
 pub(super) fn some(keys: &Keys, buffer: &mut Buffer, count: usize) {
     let all = count.div_ceil(8);

@@ -99,7 +99,7 @@ impl Kind for TdesCbc {
 mod tests {
     use super::*;
     use adjunct_base::catalogue::LANES;
-    use adjunct_cpu::awslc::random;
+    use adjunct_cpu::random;
 
     fn bytes<const N: usize>() -> [u8; N] {
         let mut bytes = [0; N];

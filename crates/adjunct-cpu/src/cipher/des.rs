@@ -255,7 +255,7 @@ mod tests {
             println!("SKIPPED: this CPU lacks AVX2, or it is masked: the library does all");
         }
         let mut all = vec![0; 9000];
-        super::super::random(&mut all);
+        crate::random(&mut all);
         let lengths = (1..40).chain([100, 127, 128, 129, 255, 256, 300, 511, 512, 513, 530, 1025, 1100]);
         for blocks in lengths {
             for size in [BLOCK, KEY] {

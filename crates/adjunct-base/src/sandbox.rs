@@ -68,14 +68,14 @@ fn has_filter(status: &[u8]) -> bool {
 
 static NOTED: AtomicBool = AtomicBool::new(false);
 
-/// Finds out whether there is a filter, and, if there is none, whether [`thread_id`] can tell.
+/// Finds out whether there is a filter, and, where there is none, whether `thread_id` can tell.
 pub fn prime() {
     if !filtered() {
         compare();
     }
 }
 
-/// Finds out whether [`thread_id`] can tell. Makes a system call: only while the module loads.
+/// Finds out whether `thread_id` can tell. Makes a system call: only while the module loads.
 pub(crate) fn compare() {
     let told = noted_thread_id();
     NOTED.store(told == u32::try_from(rustix::thread::gettid().as_raw_nonzero().get()).ok(), Relaxed);

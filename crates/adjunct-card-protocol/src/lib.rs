@@ -1,5 +1,9 @@
-//! Cards: adapters in processes of their own, run by adjunctd and shared by all programs of the machine. This module has their client, and the work
-//! that a card's process does with what the client sent ([`work`]).
+//! What programs and cards say to each other. Cards are adapters in processes of their own, run by adjunctd and shared by all programs of the
+//! machine.
+//!
+//! * [`wire`]: the messages of a request and its reply.
+//! * [`crowd`]: the page by which all know how crowded the machine is.
+//! * This module: the client, which asks a card for an operation.
 //!
 //! A private operation of RSA, which takes long enough, goes to a card where it would otherwise run alone and the machine is so crowded that a card
 //! is faster ([`crowd`]). Where a filter of system calls is in force or to be expected, cards are asked only if `ADJUNCT_CARDS` says so. Each result

@@ -88,7 +88,6 @@ impl ChaCha20 {
     }
 
     /// Sets counter and nonce.
-    #[inline]
     pub fn set_counter(&mut self, counter: &[u8; COUNTER]) {
         for (word, bytes) in self.counter.iter_mut().zip(counter.as_chunks().0) {
             *word = u32::from_le_bytes(*bytes);
@@ -111,7 +110,6 @@ impl ChaCha20 {
     }
 
     /// Counter and nonce of the block that is begun, or of the one after it; else of the next.
-    #[inline]
     pub fn counter(&self, begun: Begun) -> [u8; COUNTER] {
         let mut bytes = [0; COUNTER];
         for (to, word) in bytes.as_chunks_mut().0.iter_mut().zip(self.place(begun)) {
@@ -255,7 +253,6 @@ impl ChaCha20Poly1305 {
     }
 
     /// Sets the nonce; a message begun is dropped.
-    #[inline]
     pub fn set_nonce(&mut self, nonce: &[u8; 12]) {
         let mut counter = [0; COUNTER];
         counter[4..].copy_from_slice(nonce);

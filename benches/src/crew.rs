@@ -50,7 +50,7 @@ pub struct Slice {
     pub operations: u64,
     /// Length of the time in which [`Slice::operations`] were counted.
     pub wall: Duration,
-    /// CPU time of the crew in it.
+    /// CPU time of the crew in [`Slice::wall`].
     pub cpu: Duration,
     /// CPU time of the other processes that were named.
     pub others: Duration,

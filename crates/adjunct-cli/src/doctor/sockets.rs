@@ -62,7 +62,7 @@ pub struct Listener {
 }
 
 impl Listener {
-    /// Whether a connection to this address comes to it.
+    /// Whether a connection to this address and port reaches the listening socket.
     fn takes(&self, address: IpAddr, port: u16) -> bool {
         let any =
             self.address.is_unspecified() && (self.address.is_ipv4() == address.is_ipv4() || self.address.is_ipv6());

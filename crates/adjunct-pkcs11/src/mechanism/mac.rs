@@ -58,7 +58,7 @@ const fn kind(mechanism: CK_MECHANISM_TYPE) -> Option<(Kind, bool)> {
     })
 }
 
-/// Whether a mechanism is one of these.
+/// Whether a mechanism is a CMAC or GMAC of this module.
 pub const fn serves(mechanism: CK_MECHANISM_TYPE) -> bool {
     kind(mechanism).is_some()
 }

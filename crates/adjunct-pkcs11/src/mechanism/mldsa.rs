@@ -47,7 +47,7 @@ fn computed(hash: u64) -> Option<Prehash> {
     prehash(mechanism)
 }
 
-/// Whether a mechanism is one of these.
+/// Whether a mechanism is ML-DSA, with a hash or without.
 pub fn serves(mechanism: CK_MECHANISM_TYPE) -> bool {
     matches!(mechanism, CKM_ML_DSA | CKM_HASH_ML_DSA) || prehash(mechanism).is_some()
 }

@@ -22,7 +22,7 @@ struct TlsMac {
     hash: Vec<u8>,
 }
 
-/// Whether a mechanism is one of these.
+/// Whether a mechanism is a MAC of TLS's Finished messages.
 pub const fn serves(mechanism: CK_MECHANISM_TYPE) -> bool {
     matches!(mechanism, CKM_TLS_MAC | CKM_TLS12_MAC)
 }

@@ -23,7 +23,7 @@ const KWP: [u8; 4] = [0xa6, 0x59, 0x59, 0xa6];
 /// What becomes of a message that is not of whole units.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Padding {
-    /// Without padding: such a message is refused.
+    /// No padding: a message that is not of whole units is refused.
     None,
     /// Zeros, and the length before.
     Length,

@@ -274,7 +274,7 @@ fn eyes(keys: &Arc<Keys>) -> Eyes {
 /// What repair did.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Repaired {
-    /// The file was whole; with what is in it.
+    /// The file was undamaged; with its contents.
     Whole(Contents),
     /// The file was made anew.
     Anew {

@@ -147,7 +147,7 @@ struct Initialized {
     /// Offset where the whole frames end, and (`number`) the number of the last frame.
     end: u64,
     number: u64,
-    /// The last bytes of that.
+    /// The last bytes of the last whole frame.
     last: Vec<u8>,
     /// The link of the last frame, where all were checked.
     link: Option<Link>,

@@ -24,7 +24,7 @@ impl Generator {
         Generator(Tally::new(Function::Prng, 0))
     }
 
-    /// Whether instructions of this machine serve it.
+    /// Whether instructions of this machine serve the generator.
     #[inline]
     pub fn in_hardware(self) -> bool {
         self.0.path() == Path::Hardware

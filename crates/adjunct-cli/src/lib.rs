@@ -1,7 +1,7 @@
 //! The `adjunct` command, as a library so that its tests and fuzz targets reach every part of it.
 //!
-//! One module per subcommand, each with its `Args` (what clap reads) and `run`. What a subcommand reports goes through
-//! [`adjunct_tool::output::print`], what went wrong comes back as a [`Failure`].
+//! One module per subcommand, each with its `Args` (what clap reads) and `run`. Subcommands print reports by [`adjunct_tool::output::print`], and
+//! return errors as a [`Failure`].
 #![forbid(unsafe_code)]
 
 pub mod bench;
@@ -139,8 +139,7 @@ fn run(name: Name, args: Vec<OsString>) -> Result<ExitCode, Failure> {
     }
 }
 
-/// An interrupt at a terminal reaches the programs that were started, too: what then went wrong with one of them is not
-/// what the user has to know first.
+/// An interrupt at a terminal also reaches the programs that were started: the failure of one of them is then reported as an interrupt.
 fn interrupted(failure: Failure) -> Failure {
     match failure {
         Failure::Failed(line) if interrupt::interrupted().is_err() && !line.contains("interrupted") => {

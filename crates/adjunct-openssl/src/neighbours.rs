@@ -31,7 +31,7 @@ use std::ptr::null_mut;
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 use std::sync::atomic::{AtomicI32, AtomicPtr, AtomicU64};
 
-/// What `adjunct openssl enable` writes, and what takes its place.
+/// The default property query that `adjunct openssl enable` writes, and the one that replaces it.
 const OURS: &str = "?provider=adjunct";
 const OTHERS: &str = "?provider!=default";
 /// What hides `default` from all that do not speak of providers.

@@ -100,7 +100,7 @@ impl Verdict {
     }
 }
 
-/// What to do about a cause, where that does not depend on who it is.
+/// What to do about a cause, where that is the same for every program.
 fn remedy(cause: Cause) -> Option<String> {
     let text = match cause {
         Cause::NotInForce => {

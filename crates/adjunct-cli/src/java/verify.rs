@@ -426,7 +426,7 @@ impl Report {
         }
     }
 
-    /// What is wrong, and what is only worth knowing.
+    /// Notes what is wrong in the handshakes, and what is merely useful to know.
     fn judge(&mut self) {
         let counts = self.handshakes.iter().any(|h| !h.counted.is_empty());
         for handshake in &mut self.handshakes {

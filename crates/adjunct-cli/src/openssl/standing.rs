@@ -1,5 +1,5 @@
-//! What is enabled for OpenSSL on this machine, whether it is in force, and who reads it: what `status` reports and `adjunct doctor`
-//! judges programs by.
+//! What is enabled for OpenSSL on this machine, whether it is in force, and which programs read it: the facts that `status` reports and by which
+//! `adjunct doctor` judges programs.
 
 use super::file::ConfigFile;
 use super::includes::FromDisk;
@@ -140,7 +140,7 @@ impl Configuration {
     }
 }
 
-/// What is enabled on this machine, and who reads it.
+/// What is enabled on this machine, and which programs read it.
 #[derive(Debug)]
 pub(crate) struct Standing {
     /// Whether adjunct is enabled for all programs.

@@ -112,9 +112,9 @@ struct Report {
     dry_run: bool,
     /// Whether a file was changed, or would be.
     changed: bool,
-    /// What the setup brings: copying with what is in force then, beside what is in force now; `None` where nothing was measured.
+    /// The gain of the setup: copying with the settings after it, compared with those now; `None` where nothing was measured.
     buys: Option<String>,
-    /// Parts of that which the order of algorithms brings and which adjunct adds, for copies and for logins: a line each.
+    /// The parts of the gain, by the order of algorithms and by adjunct, for copies and for logins: a line each.
     gain: Vec<String>,
     /// Peers that can log in today and that the policy refuses.
     refuses: Vec<String>,

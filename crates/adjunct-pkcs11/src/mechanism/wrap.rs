@@ -139,7 +139,7 @@ impl Wrapping {
         Ok(length)
     }
 
-    /// Whether what was unwrapped is what was wrapped, and its length; in a time that depends on neither.
+    /// Whether the unwrapped bytes pass the integrity check, and the length of the message; in a time that depends on neither.
     fn check(&self, all: &[u8]) -> (Choice, usize) {
         let (first, units) = all.split_at(UNIT);
         let given = units.len();

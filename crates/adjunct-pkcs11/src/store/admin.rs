@@ -166,7 +166,7 @@ pub fn examine(token: &Configured) -> Examined {
     seen
 }
 
-/// The TPM that seals a token's PINs, or would: its path, and what is wrong with it, also for a TPM other than the one that sealed them.
+/// The TPM that seals a token's PINs, or is configured to: its path, and what is wrong with it, for instance that another TPM has sealed them.
 pub fn tpm(token: &Configured) -> (PathBuf, Option<String>) {
     let tpm = Tpm::new(token.tpm.clone());
     let sealed_by = place(token).read_whole().ok().flatten().and_then(|whole| {

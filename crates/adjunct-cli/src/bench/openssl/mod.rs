@@ -231,7 +231,7 @@ pub(super) fn run(args: &Args, counted: &Counted) -> Result<ExitCode, Failure> {
 }
 
 impl Args {
-    /// Whether what is measured says what adjunct does here: every row, with the system's OpenSSL on both sides.
+    /// Whether the report is valid for this machine: every row was measured, unmasked, with the system's OpenSSL on both sides.
     fn is_of_this_machine(&self) -> bool {
         let masked = std::env::var_os("ADJUNCT_CPU").is_some_and(|mask| !mask.is_empty());
         let apart = self.noise || masked || self.against.is_some() || self.libcrypto.is_some();

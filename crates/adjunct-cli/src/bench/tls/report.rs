@@ -342,7 +342,7 @@ impl Report {
         line
     }
 
-    /// What stands below the tables: the papers' rows, what is to be known, what was left out.
+    /// The text below the tables: the papers' rows, notes, and what was left out.
     pub fn summary(&self) -> String {
         let mut text = String::new();
         if self.rows.iter().any(Row::saturated) {

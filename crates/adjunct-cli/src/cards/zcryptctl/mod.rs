@@ -77,7 +77,7 @@ enum Verb {
     Change(List, bool),
 }
 
-/// The commands: name, what is done, what follows the name, and what the command does in words.
+/// The commands: name, action, arguments, and the line of help.
 const COMMANDS: [(&str, Verb, &str, &str); 13] = [
     ("list", Verb::List, "", "Show all nodes, and what they allow."),
     (

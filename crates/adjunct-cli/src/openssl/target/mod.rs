@@ -116,7 +116,7 @@ fn base(whom: &str, system: &Path, header: &[String]) -> Result<Vec<u8>, Failure
     Ok(text.into_bytes())
 }
 
-/// Whether an own configuration is in force, what keeps it from that, and what its engine serves.
+/// Finds out whether a target's own configuration is in force, which problems prevent that, and what its engine serves.
 fn look(target: &mut TargetState) {
     let config = target.config.as_path();
     match state_of(config) {

@@ -50,7 +50,7 @@ pub enum Side {
 
 const SIDES: usize = Side::Card as usize + 1;
 
-/// What is known of a kind, in nanoseconds, and what is decided.
+/// The measured times of a kind, in nanoseconds, and the decision made from them.
 #[repr(C, align(64))]
 #[derive(Debug, Default)]
 struct Measured {

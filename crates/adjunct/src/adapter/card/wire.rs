@@ -9,8 +9,8 @@
 //! reply:    0 "ADJR" | 4 version (2) | 6 status (2) | 8 jobs of the batch (1) | 9 zeros (7) | 16 output (M), where it is done
 //! ```
 //!
-//! A connection has four places for keys. A request that brings its key has the card know it by that place from then on; one that brings none
-//! is with the key that this connection last brought for the place. A card may forget keys at any time, and then says so.
+//! A connection has four places for keys. A request that contains its key stores it in its place; one without a key uses the key that this connection
+//! last stored in the place. A card may forget keys at any time, and then says so.
 #![forbid(unsafe_code)]
 
 use crate::catalogue::Queue;

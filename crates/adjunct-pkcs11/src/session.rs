@@ -1,4 +1,4 @@
-//! Sessions: which token, what for, and the operations that run in them.
+//! Sessions: their token, their kind, and the operations that are active in them.
 
 pub mod authentication;
 pub mod ended;

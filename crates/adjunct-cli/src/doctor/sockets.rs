@@ -1,4 +1,4 @@
-//! Who listens at a port: `/proc/net/tcp` and `tcp6`, and the processes that hold those sockets.
+//! The processes that listen at a port, by `/proc/net/tcp` and `tcp6` and their descriptors.
 
 use crate::openssl::users::process::Processes;
 use adjunct_tool::files;

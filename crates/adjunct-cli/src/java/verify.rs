@@ -1,4 +1,4 @@
-//! `adjunct java verify`: who serves a TLS handshake in a JVM, part by part.
+//! `adjunct java verify`: which provider serves each part of a TLS handshake in a JVM.
 //!
 //! Java's flight recorder says which provider Java asked (`jdk.SecurityProviderService`), the counters of the module what it did:
 //! those of a run of its own, apart from the users'. `text` is the report for people.

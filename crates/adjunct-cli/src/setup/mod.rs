@@ -1,5 +1,5 @@
-//! `adjunct setup`: the whole way in one command, and back. It measures, shows what it would change, asks, changes, checks with real
-//! logins, tells the running sshd, and proves with a session that the data go through hardware.
+//! `adjunct setup`: all steps in one command, and their undoing. It measures, shows what it would change, asks, changes, checks with real logins,
+//! tells the running sshd, and proves with a session that the data go through hardware.
 //!
 //! Each part is a command that can be run by itself (`step`): `openssl enable`, `ssh tune`, `ssh verify`. Setup adds the order and one question, and
 //! restores every file after a failure or an interrupt anywhere (`prior`).

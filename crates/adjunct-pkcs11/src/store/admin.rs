@@ -1,5 +1,5 @@
-//! What administrators do with the files of tokens, and PKCS #11 has no function for: look at one whatever its state, repair, backup, restore,
-//! seal a new token by a TPM. What goes wrong is one line.
+//! Operations on the files of tokens for which PKCS #11 has no function: inspect one in any state, repair, backup, restore, seal a new token by a
+//! TPM. An error is one line.
 
 pub use super::config::Configured;
 use super::crypt::Keys;

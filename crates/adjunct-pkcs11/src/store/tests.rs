@@ -1,4 +1,4 @@
-//! Files that were cut, changed and filled: what is read of them. The keys are made without a PIN's derivation, which takes its time.
+//! Files that were cut, changed and filled, and what is read of them. The keys are made without the derivation from a PIN, which is slow.
 
 use super::format::{Header, Kind, Slot, Version};
 use super::read::Eyes;

@@ -1,4 +1,4 @@
-//! Intervals: the numbers at their ends, and what lies between.
+//! Intervals: the numbers at both ends, and their differences.
 
 use super::print::{Printer, Row, Subject};
 use super::select::Selection;

@@ -1,4 +1,4 @@
-//! Whom adjunct is switched on for: all programs, sshd alone, or this user's ssh alone.
+//! The programs that adjunct is enabled for: all programs, sshd alone, or this user's ssh alone.
 //!
 //! All programs read the system's openssl.cnf. One program alone reads a configuration of its own that includes the
 //! system's, because `OPENSSL_CONF` in its environment says so: sshd's is set by its service (`sshd`, `service`,

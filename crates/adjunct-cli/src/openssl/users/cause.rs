@@ -1,4 +1,4 @@
-//! Why a program is not served, as one word that stays the same.
+//! Why a program is not served, as a word that does not change between versions.
 
 use serde::Serialize;
 

@@ -1,4 +1,4 @@
-//! What stands in a file as text: the version of the OpenSSL inside, and where that looks for its configuration.
+//! Strings in a file: the version of the OpenSSL that is linked in, and the path of its configuration.
 
 use super::elf::Source;
 use memchr::memmem::Finder;

@@ -1,4 +1,4 @@
-//! What a program and a card say to each other: one message each, of a fixed layout, over a SEQPACKET socket.
+//! The protocol between a program and a card: a request and a reply, of fixed layout, over a SEQPACKET socket.
 //!
 //! Numbers of keys are big-endian and as long as their size says, so that nothing is parsed: a message has the length that its operation
 //! and size give, or is none. The other numbers are little-endian.

@@ -1,4 +1,4 @@
-//! What to do, by what was measured.
+//! Advice that follows from the measurements.
 
 use crate::ssh::bench::opening::{Opening, Suite};
 use crate::ssh::bench::report::{Column, Report, Row, Verdict, number};

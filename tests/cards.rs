@@ -34,7 +34,7 @@ fn under_failures(daemon: &mut Daemon, client: impl Fn(usize) -> Result<(), Stri
     daemon.rests();
 }
 
-/// Prints what cards did, which has to be something where they are always asked, and what they were asked in vain.
+/// Prints the number of operations that cards did and did not do, and why; where cards are always asked, they must have done some.
 fn some_on_cards(what: &str, asked: Asked, counted: &Counted) {
     let ((on, not_on), why) = (counted.on_cards(), counted.refused());
     println!("{what}, cards asked {asked:?}: {on} operations on cards, {not_on} that no card did: {why:?}");

@@ -1,5 +1,5 @@
-//! No harm by the engine: what OpenSSL's interface answers for RSA and EC keys of every origin (`battery/battery.c`), under what `adjunct openssl
-//! enable` really writes, is what it answers without us; and which programs get the engine at all.
+//! No harm by the engine: what OpenSSL's interface answers for RSA and EC keys of every origin (`battery/battery.c`), under the configuration that
+//! `adjunct openssl enable` writes, is what it answers without adjunct; and which programs get the engine at all.
 //!
 //! `ADJUNCT_DEEP=1` has the newer suites' OpenSSL, too.
 

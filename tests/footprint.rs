@@ -64,8 +64,8 @@ fn faults(lab: &Lab, conf: &Path, version: &str) -> u64 {
     first.unwrap_or_else(|| panic!("{text}{}", String::from_utf8_lossy(&out.stderr)))
 }
 
-/// Each page costs a child some two microseconds: a handshake that needs a hundred more than OpenSSL's is slower than that for all
-/// hardware. What keeps them few is the order of the module's code (`link/hot.ld`) and of what children write.
+/// Each page costs a child some two microseconds: with a hundred pages more than OpenSSL a handshake would be slower in spite of the hardware. The
+/// order of the module's code (`link/hot.ld`) and of the data that children write keeps the number low.
 #[test]
 fn a_forked_child_is_given_few_pages_more() {
     // The list is of x86-64's functions; elsewhere code lies as it comes.

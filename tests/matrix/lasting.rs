@@ -1,5 +1,5 @@
-//! Sessions that outlive what they were started with, sessions of another user, and data that takes other ways: forwarded
-//! ports, compression.
+//! Sessions that outlive the configuration and module they were started with, sessions of another user, and data in other forms: forwarded ports,
+//! compression.
 
 use crate::table::Versions;
 use crate::{each_system, side_by_side};

@@ -1,4 +1,4 @@
-//! One line to the administrator, where it can do no harm.
+//! Writes one line to the administrator, only where that is safe for the program.
 
 use rustix::fs::{FileType, fstat};
 

@@ -1,7 +1,8 @@
-//! Which process along a line of forks this is: a number in a page that the kernel empties in every child (MADV_WIPEONFORK).
+//! The generation of this process: a number that differs in each process of a line of forks, kept in a page that Linux empties in every child
+//! (MADV_WIPEONFORK).
 //!
-//! Reading it takes no system call, and it tells of a fork by any call: pthread_atfork(3) does not see a bare clone, and a pid does not identify a
-//! process, for the first processes of two pid namespaces have the same pid.
+//! Reading it takes no system call, and it detects a fork by any system call: pthread_atfork(3) does not see a bare clone, and a pid does not
+//! identify a process, for the first processes of two pid namespaces have the same pid.
 
 #![allow(unsafe_code)]
 
@@ -9,7 +10,7 @@ use std::ptr::null_mut;
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed};
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32};
 
-/// What is another in each process along a line of forks.
+/// Values that differ in each process of a line of forks.
 #[repr(C)]
 #[derive(Debug)]
 pub(crate) struct Process {

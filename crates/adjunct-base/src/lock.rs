@@ -1,4 +1,4 @@
-//! A lock for what a program's threads share of a module, and its children may inherit in the middle of a change.
+//! A lock for a module's data that a program's threads share, and that a child of fork may inherit in the middle of a change.
 //!
 //! Its word says in which process it was taken, by the number that tells one from another along a line of forks. So a child finds it open, though the
 //! thread that held it in the parent does not exist in the child, and is told that the value may be half changed. A body that panics leaves it open

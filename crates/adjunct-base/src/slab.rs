@@ -1,10 +1,10 @@
-//! Values that have numbers: a number is plain data, so that a request can name a key wherever it lies, and an interface can give
-//! handles away whose holder may pass anything back.
+//! Values that have numbers: a number is plain data, so that a request can name a key wherever it lies, and an interface can give out handles and
+//! check any value that comes back.
 //!
-//! A number is the place of a value and the place's generation, and is never given twice but once in 2^32 uses of a place. Taking,
-//! finding and leaving a place are one or two atomic instructions each, without a lock: a fork, a signal's handler or a thread that
-//! ends anywhere in them costs at most one place. Memory for places is had in pieces that double, and is never given back, so that a number
-//! can be looked up at any time, after its value is gone too.
+//! A number is the place of a value and the place's generation, and is never given twice but once in 2^32 uses of a place. Taking, finding and
+//! leaving a place are one or two atomic instructions each, without a lock: a fork, a signal's handler or a thread that ends anywhere in them costs
+//! at most one place. Memory for places is allocated in pieces that double in size, and is never freed, so that a number can be looked up at any
+//! time, after its value is gone too.
 
 #![allow(unsafe_code)]
 

@@ -1,7 +1,7 @@
 //! A value for each thread, with a function that is called when the thread ends: a key of the C library (pthread_key_create(3)).
 //!
-//! `std::thread_local!` with a destructor asks for memory when a thread first uses it, and ends the process where there is none. A
-//! key asks for none, but in a program that has more than 31 others, and there [`Key::set`] says whether it was refused.
+//! `std::thread_local!` with a destructor asks for memory when a thread first uses it, and ends the process where there is none. A key needs no
+//! memory, except in a program that has more than 31 others; there [`Key::set`] says whether memory was refused.
 
 #![allow(unsafe_code)]
 

@@ -1,6 +1,6 @@
-//! Where the unwinder finds how to unwind a function of this module. The modules have libgcc's unwinder in themselves
-//! (`link/unwind`), which asks the C library's `_dl_find_object`; that is one of glibc 2.35 and later, and modules are to load in
-//! older ones. A panic of ours ends in a frame of ours, so this module is all that has to be known.
+//! Tells the unwinder how to unwind functions of this module. libgcc's unwinder is linked into the modules (`link/unwind`). It calls
+//! `_dl_find_object`, which the C library has only from glibc 2.35 on, while modules also have to load with older ones. A panic in a module never
+//! leaves it, so only this module's functions have to be found.
 
 use std::ffi::{c_int, c_void};
 

@@ -1,7 +1,7 @@
 //! Processes in a closed loop: forks of one process that has made its work, as the workers of a server that forks are.
 //!
-//! They wait in memory that they share with the process that forked them. A slice is a lead-in, whose operations are not counted, and a
-//! time in which those are counted that end in it; so what counts is the load as it is when it has settled.
+//! They wait in memory that they share with the process that forked them. A slice has a lead-in, whose operations are not counted, and then a time in
+//! which every operation that ends is counted: so the settled load is measured.
 
 use crate::Error;
 use crate::measure::Work;
@@ -50,7 +50,7 @@ pub struct Slice {
     pub operations: u64,
     /// Length of the time in which [`Slice::operations`] were counted.
     pub wall: Duration,
-    /// CPU time of the crew in it.
+    /// CPU time of the crew in [`Slice::wall`].
     pub cpu: Duration,
     /// CPU time of the other processes that were named.
     pub others: Duration,

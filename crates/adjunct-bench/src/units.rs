@@ -88,7 +88,7 @@ impl Unit {
         Some(Unit { name: "vpmadd52luq, 512 bits", width: 64, times, work: Work::new(Vec::new(), run) })
     }
 
-    /// Other architectures' units are not measured.
+    /// `None`: the AES units of other architectures are not measured.
     #[cfg(not(target_arch = "x86_64"))]
     pub fn aes() -> Option<Unit> {
         None
@@ -100,7 +100,7 @@ impl Unit {
         None
     }
 
-    /// Other architectures have none.
+    /// `None`: other architectures have no IFMA unit.
     #[cfg(not(target_arch = "x86_64"))]
     pub fn ifma() -> Option<Unit> {
         None

@@ -50,7 +50,7 @@ pub(super) enum Refused {
     Silent,
     /// No reply in time on a new connection: perhaps it was not accepted yet.
     NotAccepted,
-    /// No request can be made of it.
+    /// The operation cannot be expressed as a request.
     Unfit,
 }
 

@@ -34,7 +34,7 @@ const KINDS: usize = Kind::ALL.len();
 const MAGIC: u64 = u64::from_le_bytes(*b"ADJCRO\x00\x04");
 /// Nanoseconds that a connection is expected to cost each side until that side has measured it.
 const CONNECTING: u64 = 14_000;
-/// What stands there of a side that has nothing to do with it.
+/// The value of a side's cost where that side takes no part in making connections.
 const FREE: u64 = 1;
 /// Milliseconds before a program asks again after no daemon answered.
 const OUTAGE: u64 = 1000;
@@ -50,7 +50,7 @@ pub enum Side {
 
 const SIDES: usize = Side::Card as usize + 1;
 
-/// What is known of a kind, in nanoseconds, and what is decided.
+/// The measured times of a kind, in nanoseconds, and the decision made from them.
 #[repr(C, align(64))]
 #[derive(Debug, Default)]
 struct Measured {

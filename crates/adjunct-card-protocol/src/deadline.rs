@@ -1,4 +1,4 @@
-//! How long a program waits for a card's answer: past that it does the operation itself, and whatever comes later is dropped.
+//! How long a program waits for a card's answer: after that it does the operation itself, and a later answer is dropped.
 //!
 //! A card serves users in turns, so that an answer takes the batch that runs and the one that the request is in, whatever others ask for;
 //! more where one user has more operations under way than fit into a batch of each CPU, or where other tasks want the CPUs too. Twice that and

@@ -1,4 +1,4 @@
-//! What a program and a card say to each other: one message each, of a fixed layout, over a SEQPACKET socket.
+//! The protocol between a program and a card: a request and a reply, of fixed layout, over a SEQPACKET socket.
 //!
 //! Numbers of keys are big-endian and as long as their size says, so that nothing is parsed: a message has the length that its operation
 //! and size give, or is none. The other numbers are little-endian.
@@ -9,8 +9,8 @@
 //! reply:    0 "ADJR" | 4 version (2) | 6 status (2) | 8 jobs of the batch (1) | 9 zeros (7) | 16 output (M), where it is done
 //! ```
 //!
-//! A connection has four places for keys. A request that brings its key has the card know it by that place from then on; one that brings none
-//! is with the key that this connection last brought for the place. A card may forget keys at any time, and then says so.
+//! A connection has four places for keys. A request that contains its key stores it in its place; one without a key uses the key that this connection
+//! last stored in the place. A card may forget keys at any time, and then says so.
 #![forbid(unsafe_code)]
 
 use adjunct_base::catalogue::Queue;

@@ -107,7 +107,7 @@ pub const ACCELERATOR_COUNTERS: [&str; 6] =
 pub struct Work {
     /// Operations done.
     pub operations: u64,
-    /// Nanoseconds that a worker of the card was busy with them.
+    /// Nanoseconds that workers of the card were busy with the operations.
     pub busy: u64,
 }
 
@@ -168,7 +168,7 @@ impl Card {
     }
 }
 
-/// What a machine that can have no card says about that.
+/// The message of a machine that cannot have cards.
 pub const NO_LANES: &str = "This CPU has neither AVX-512 IFMA nor AVX2 and FMA, without which an accelerator would be no faster than programs alone.";
 
 /// All cards of the machine, and the bus.

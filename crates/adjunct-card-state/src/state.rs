@@ -1,17 +1,17 @@
-//! The file that shows the state of the cards (`DIR/cards`, mode 0644): the daemon and the card processes write it in shared memory, tools
-//! read it with pread(2), without asking anybody.
+//! The file that shows the state of the cards (`DIR/cards`, mode 0644): the daemon and the card processes write it in shared memory, tools read it
+//! with pread(2), without a request to either.
 //!
 //! # Layout
-//! 64-bit words of the machine's byte order, [`WORDS`] in all: [`HEAD`] of the bus, then [`CARD`] for each of [`MAX_CARDS`] cards, then
-//! [`QUEUE`] for each of [`MAX_QUEUES`] domains of cards. Which word is which say [`Bus`], [`Card`] and [`Queue`]; the first is
-//! [`MAGIC`], which stands for the version of the layout.
+//! 64-bit words of the machine's byte order, [`WORDS`] in all: [`HEAD`] of the bus, then [`CARD`] for each of [`MAX_CARDS`] cards, then [`QUEUE`] for
+//! each of [`MAX_QUEUES`] domains of cards. [`Bus`], [`Card`] and [`Queue`] name the words; the first is [`MAGIC`], which changes with the version of
+//! the layout.
 //!
 //! # Who writes what
 //! The daemon alone writes what is configured or set, between two increments of [`Bus::Changes`]: a reader reads again while that word is odd, and if
 //! it has changed meanwhile. The card processes write what is counted, each word by itself with atomic additions.
 //!
-//! The daemon holds a write lock (OFD) on the file while it lives; a reader asks the system whether there is one, and so knows whether the
-//! daemon lives. A daemon that starts makes a new file.
+//! The daemon holds a write lock (OFD) on the file while it lives; a reader tests for the lock, and so knows whether the daemon runs. A daemon that
+//! starts makes a new file.
 
 #![allow(unsafe_code)]
 

@@ -28,7 +28,8 @@ pub enum Order {
     },
     /// The daemon accepts programs again.
     Deaf,
-    /// The queue in this place takes nothing more: what waits for it is refused, its connections are closed, and it is not listened for.
+    /// The queue in this place accepts no further requests: those that wait for it are refused, its connections are closed, and new ones are not
+    /// accepted.
     Flush {
         /// The queue's place.
         queue: u16,

@@ -1,7 +1,7 @@
 //! The `adjunct` command, as a library so that its tests and fuzz targets reach every part of it.
 //!
-//! One module per subcommand, each with its `Args` (what clap reads) and `run`. What a subcommand reports goes through
-//! [`adjunct_tool::output::print`], what went wrong comes back as a [`Failure`].
+//! One module per subcommand, each with its `Args` (what clap reads) and `run`. Subcommands print reports by [`adjunct_tool::output::print`], and
+//! return errors as a [`Failure`].
 #![forbid(unsafe_code)]
 
 pub mod bench;

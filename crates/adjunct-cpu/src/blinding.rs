@@ -1,5 +1,5 @@
-//! Blinding of RSA private operations: x^d is computed as (x r^e)^d / r with a random r, so that nothing that the exponentiation works on
-//! is known to who chose x (Kocher, CRYPTO 1996).
+//! Blinding of RSA private operations: x^d is computed as (x r^e)^d / r with a random r, so that the exponentiation works on numbers that are unknown
+//! to the attacker who chose x (Kocher, CRYPTO 1996).
 //!
 //! In place of AWS-LC's own, which does the same (fipsmodule/rsa/blinding.c) but takes 200 us to invert r modulo 2048 bits: as long as the
 //! exponentiation, for each key of each process and again after every 32 operations. Here that takes 20 (`adjunct_kernels::inverse`).

@@ -1,5 +1,5 @@
-//! RSA private keys as the kernels of lanes take them, and private operations that come alone. A form is made when it is first
-//! wanted: most keys are loaded by programs that never use them.
+//! RSA private keys in the form that the kernels of lanes need, and private operations that run alone. A form is made at the first operation: most
+//! keys are loaded by programs that never use them.
 
 #![allow(unsafe_code)]
 

@@ -1,4 +1,4 @@
-//! Bytes that are overwritten when they go.
+//! Bytes that are overwritten when they are dropped.
 
 use adjunct_kernels::opaque_debug;
 use std::ops::{Deref, DerefMut};

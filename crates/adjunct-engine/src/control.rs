@@ -1,7 +1,7 @@
 //! Commands of the engine's section in openssl.cnf, and of `openssl engine -pre`.
 //!
-//! libcrypto gives up on the whole configuration at a command that an engine does not know, and a program may then refuse to
-//! start: OpenSSH from 10.3 on does, which locks people out. So every name is taken; one that means nothing here costs a line.
+//! libcrypto rejects the whole configuration at a command that an engine does not know, and a program may then refuse to start: OpenSSH from 10.3 on
+//! does, so that logins fail. So every name is accepted; an unknown one only causes a line of output.
 
 use crate::libcrypto::Opaque;
 use adjunct_ossl::guard;

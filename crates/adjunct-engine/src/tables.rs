@@ -38,7 +38,7 @@ impl Tables {
         }
     }
 
-    /// Whether `table` is one of them.
+    /// Whether `table` is one of these tables.
     pub fn has(&self, table: *const c_void) -> bool {
         self.0.iter().any(|place| place.load(Ordering::Acquire).cast_const() == table)
     }

@@ -16,7 +16,7 @@ pub const MAX_LENGTH: usize = MAX_BITS / 8;
 /// The shortest modulus and exponent, in bytes: the original's, which keeps a public exponent in an `unsigned long`.
 pub const MIN_LENGTH: usize = 8;
 
-/// Preparing a key takes longer than an operation with it.
+/// The CRT keys of the last calls, prepared: preparing a key takes longer than an operation with it.
 static PREPARED: Kept<CrtKey> = Kept::new();
 
 /// `input^exponent mod modulus`; all four are of one length.

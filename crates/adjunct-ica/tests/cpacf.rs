@@ -1,4 +1,4 @@
-//! libica's interface on CPACF: with fallbacks off, what returns 0 ran on it, and what it has no function for returns ENODEV.
+//! libica's interface on CPACF: with fallbacks off, a call that returns 0 ran on CPACF, and one for which CPACF has no function returns ENODEV.
 
 #![cfg(target_arch = "s390x")]
 

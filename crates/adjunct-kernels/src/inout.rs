@@ -91,7 +91,7 @@ impl<'a> InOut<'a> {
         self.split_at(whole)
     }
 
-    /// The same buffers for a shorter time.
+    /// Borrows the same buffers for a shorter time.
     #[inline]
     pub fn reborrow(&mut self) -> InOut<'_> {
         InOut { life: PhantomData, ..*self }

@@ -1,11 +1,10 @@
-//! The rounds of SHA-2 (FIPS 180-4, 6.2.2 and 6.4.2) in general registers, with BMI1's and BMI2's instructions; what a kernel makes of the
-//! message schedule in vectors stands between them.
+//! The rounds of SHA-2 (FIPS 180-4, 6.2.2 and 6.4.2) in general registers, with BMI1's and BMI2's instructions; a kernel's vector instructions for
+//! the message schedule are placed between them.
 //!
 //! A round is 24 instructions and 5 steps of dependence.
 
-/// A round. The working variables are not moved but change their names: what was h is the new a, what was d the new e. `$bc` carries b ^ c and leaves
-/// with a ^ b, the next round's. `$size` names registers of the words' size in assembly; the numbers are those of the rotations in Sigma 1 and Sigma
-/// 0.
+/// A round. The working variables are not moved but renamed: the old h becomes a, the old d becomes e. `$bc` carries b ^ c and leaves with a ^ b, the
+/// next round's. `$size` names registers of the words' size in assembly; the numbers are those of the rotations in Sigma 1 and Sigma 0.
 macro_rules! round {
     ($word_type:ty, $size:literal, [$e1:literal $e2:literal $e3:literal], [$a1:literal $a2:literal $a3:literal],
         $word:expr, $offset:expr, $a:ident $b:ident $d:ident $e:ident $f:ident $g:ident $h:ident $bc:ident) => {{

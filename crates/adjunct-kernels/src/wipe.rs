@@ -1,4 +1,4 @@
-//! Secrets overwritten at the speed of memory.
+//! Overwrites secrets, as fast as memory can be written.
 
 use zeroize::DefaultIsZeroes;
 

@@ -70,8 +70,8 @@ impl Room {
 
 /// For the owner of each slot: the CPU on which it began to wait, and whether it was woken from there and has not run since.
 ///
-/// The system wakes a thread on the CPU where it slept, or on that of the thread that wakes it: where these are the same, it is known which
-/// one it waits for. Nothing but the size of batches depends on it.
+/// The system wakes a thread on the CPU where it slept, or on that of the thread that wakes it: where these are the same, the CPU that it waits for
+/// is known. Nothing but the size of batches depends on it.
 #[repr(C, align(64))]
 struct Places([AtomicU8; SLOTS]);
 
@@ -167,8 +167,9 @@ fn each(mut slots: Slots) -> impl Iterator<Item = usize> {
     })
 }
 
-/// The gate at which a thread first looks for a free slot. Threads enough to fill two batches for each CPU meet by CPUs: a leader then wakes those
-/// that slept on its own, which costs less than to wake others. Fewer all meet at one gate, and fill batches.
+/// The gate at which a thread first looks for a free slot. Where there are enough threads for two batches on each CPU, threads of the same CPU meet
+/// at one gate: a leader then wakes threads that slept on its own CPU, which costs less than waking others. Fewer all meet at one gate, and fill
+/// batches.
 fn first_gate(work: &Work, engine: &Engine) -> usize {
     let many = work.function().inside() >= 2 * work.width() * engine.cpus;
     if many { memory::cpu() % engine.cpus.min(GATES) } else { 0 }

@@ -1,4 +1,4 @@
-//! adjunct's block at the end of a file: put there, found again, taken away.
+//! Adds, finds and removes adjunct's block at the end of a file.
 
 use super::Refused;
 use sha2::{Digest, Sha256};

@@ -1,4 +1,4 @@
-//! What the block must say, given what the file says already; or why it cannot be edited safely.
+//! The contents of adjunct's block, given the rest of the file; or why the file cannot be edited safely.
 
 use super::expand::escape;
 use super::groups::{TlsGroups, sets_groups};
@@ -52,7 +52,7 @@ impl Options {
         Options { node, ..self }
     }
 
-    /// Sets whether the options are for one program of which it is known that it brings no provider.
+    /// Sets whether the options are for one program that is known to load no provider of its own.
     pub fn for_one_program(self, one_program: bool) -> Options {
         Options { one_program, ..self }
     }
@@ -232,7 +232,7 @@ fn before_default(listed: &[ProviderState]) -> Option<&ProviderState> {
 /// The lines of the block.
 ///
 /// # Errors
-/// [`Refused`] where what stands there does not go together with adjunct, or what it says is not certain.
+/// [`Refused`] where the file's contents conflict with adjunct, or their meaning is not certain.
 pub(super) fn block_lines(model: &Model, options: &Options) -> Result<Vec<String>, Refused> {
     let mut plan = Plan { model, lines: Vec::new(), names: Vec::new() };
     let init = plan.module_section(None)?;

@@ -31,7 +31,7 @@ use std::ptr::null_mut;
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 use std::sync::atomic::{AtomicI32, AtomicPtr, AtomicU64};
 
-/// What `adjunct openssl enable` writes, and what takes its place.
+/// The default property query that `adjunct openssl enable` writes, and the one that replaces it.
 const OURS: &str = "?provider=adjunct";
 const OTHERS: &str = "?provider!=default";
 /// What hides `default` from all that do not speak of providers.
@@ -50,17 +50,17 @@ const FOR_DEFAULT: [&str; 2] = ["OSSL_PROVIDER_available", "OSSL_PROVIDER_do_all
 const TOLD: u64 = 0;
 /// No search for an algorithm has been made.
 const FRESH: u64 = 1;
-/// adjunct serves, whatever comes.
+/// adjunct serves, and later providers change nothing.
 const SERVES: u64 = 2;
 /// A program's provider has come before the first search.
 const FOREIGN: u64 = 3;
-/// A thread does the change: of the process whose number is in the upper half.
+/// A thread of the process whose number is in the upper half makes the change.
 const CHANGES: u64 = 4;
 /// adjunct offers nothing.
 const STEPPED_BACK: u64 = 5;
-/// Nor is `default` there.
+/// adjunct offers nothing, and `default` is deactivated.
 const HIDDEN: u64 = 6;
-/// The program has loaded `default` after that.
+/// The program has loaded `default` itself after it was deactivated.
 const RETURNS: u64 = 7;
 
 /// What is known of the providers of a library context.

@@ -1,4 +1,4 @@
-//! TLS with each group of algorithms by itself, and with libcrypto in the program: what is agreed is what stock agrees on.
+//! TLS with each group of algorithms by itself, and with libcrypto in the program: both sides agree on the same as with stock OpenSSL.
 
 mod foreign;
 

@@ -1,5 +1,4 @@
-//! RSA signatures through EVP, beside the default provider: what one makes the other takes, and what one refuses so does
-//! the other.
+//! RSA signatures through EVP, beside the default provider: each accepts what the other makes, and both refuse the same.
 
 // One rule makes the calls sound in all tests: contexts live until freed, and buffers are as long as said.
 #![allow(clippy::undocumented_unsafe_blocks)]

@@ -44,7 +44,7 @@ mod tag {
 }
 
 /// For each list of functions, whether the program refers to one of them that it does not bring itself. References of its libraries do not count, nor
-/// what it looks up while it runs. `None` for a program that is linked statically, which tells nothing.
+/// functions that it looks up while it runs. `None` for a statically linked program, whose references cannot be read.
 pub fn of_program<const N: usize>(lists: [&[&str]; N]) -> Option<[bool; N]> {
     let mut found = [false; N];
     let mut told = false;

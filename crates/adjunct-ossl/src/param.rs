@@ -1,4 +1,4 @@
-//! `OSSL_PARAM`: named values passed in arrays, both ways; for what OpenSSL calls and for what calls OpenSSL.
+//! `OSSL_PARAM`: named values passed in arrays, in both directions; for code that OpenSSL calls and code that calls OpenSSL.
 
 use std::ffi::{CStr, c_char, c_uint, c_void};
 
@@ -49,8 +49,8 @@ fn is_negative(bytes: &[u8]) -> bool {
     bytes.len().checked_sub(1).and_then(|top| byte(bytes, top)).is_some_and(|top| top & 0x80 != 0)
 }
 
-/// A number of any width, as OpenSSL takes it, in 64 bits. What is above them must be `fill`, which also stands in where it is narrower.
-/// `None` where it does not fit. A number of no bytes is 0.
+/// A number of any width, as OpenSSL takes it, in 64 bits. Bytes above these 64 bits must be `fill`, which also extends a narrower number. `None`
+/// where the number does not fit. A number of no bytes is 0.
 #[inline]
 fn narrow(bytes: &[u8], fill: u8) -> Option<u64> {
     if let Ok(word) = bytes.try_into() {

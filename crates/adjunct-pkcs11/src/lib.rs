@@ -6,7 +6,7 @@
 //! * `store`: the objects of tokens that stay when a program ends; [`admin`] is what administrators do with them.
 //! * [`names`], [`der`]: the standard's numbers and files of keys, for tools.
 //! * `object`, `objects`, `keys`, `wrapping`, `derive`, `encapsulate`: objects, and what sessions do with them.
-//! * `mechanism`, `operation`, `messages`: what can be done with keys, and what runs; `uses` counts it.
+//! * `mechanism`, `operation`, `messages`: mechanisms, and operations in progress; `uses` counts them.
 
 mod abi;
 pub mod der;

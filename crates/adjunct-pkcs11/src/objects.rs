@@ -1,4 +1,4 @@
-//! What sessions do with objects: whether they may, and where they go.
+//! Operations of sessions on objects: whether they are allowed, and in which table an object is kept.
 
 use crate::handle::Handle;
 use crate::object::attributes::Attributes;

@@ -1,4 +1,4 @@
-//! Sessions: which token, what for, and the operations that run in them.
+//! Sessions: their token, their kind, and the operations that are active in them.
 
 pub mod authentication;
 pub mod ended;
@@ -40,7 +40,7 @@ pub struct Session {
     shard: usize,
     /// Handle of the session, set before any other thread knows it.
     handle: AtomicU64,
-    /// Whether objects may end with it.
+    /// Whether there may be session objects, which end with the session.
     owns: AtomicBool,
     active: Lock<Active>,
     /// Whether a thread that has `active` works on an operation that it has taken out: the other operations are whole then.
@@ -345,7 +345,7 @@ impl Session {
         })
     }
 
-    /// A fork has taken its thread away from it.
+    /// Ends the operations of a session whose thread, in the parent, was inside at the fork.
     #[cold]
     fn caught(&self, active: &mut Active) {
         if !self.apart.swap(false, Acquire) {

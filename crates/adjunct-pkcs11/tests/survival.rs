@@ -332,8 +332,8 @@ fn threads_may_have_small_stacks() {
     within(if switches { 64 } else { 128 }, |module, session, _| lattices(module, session));
 }
 
-/// Other threads have used a session last, and stay its owners, when it is closed: what ran in it ends with it, and so does the use of its
-/// number, here and there.
+/// A session is closed while another thread has used it last and is still its owner: its operations end, and its number becomes invalid in all
+/// threads.
 #[test]
 fn sessions_that_threads_used_last_are_closed_whole() {
     if !inside("sessions_that_threads_used_last_are_closed_whole") {

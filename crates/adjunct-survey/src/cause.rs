@@ -1,4 +1,4 @@
-//! Why a program is not served, as one word that stays the same.
+//! Why a program is not served, as a word that does not change between versions.
 
 use serde::Serialize;
 
@@ -47,16 +47,16 @@ pub enum Cause {
     Wheel,
     /// OpenSSL is linked into it statically.
     Static,
-    /// GnuTLS encrypts for it.
+    /// GnuTLS encrypts for the program.
     #[serde(rename = "gnutls")]
     GnuTls,
-    /// NSS encrypts for it.
+    /// NSS encrypts for the program.
     Nss,
-    /// Java's own code encrypts for it.
+    /// Java's own code encrypts for the program.
     Java,
-    /// Go's own code encrypts for it.
+    /// Go's own code encrypts for the program.
     Go,
-    /// rustls encrypts for it.
+    /// rustls encrypts for the program.
     Rustls,
     /// BoringSSL or AWS-LC is linked into it.
     #[serde(rename = "boringssl")]

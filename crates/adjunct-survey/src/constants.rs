@@ -1,4 +1,4 @@
-//! What stands in a file as text: the version of the OpenSSL inside, and where that looks for its configuration.
+//! Strings in a file: the version of the OpenSSL that is linked in, and the path of its configuration.
 
 use super::elf::Source;
 use memchr::memmem::Finder;
@@ -22,9 +22,9 @@ pub struct Inside {
     pub providers: bool,
     /// Whether the file is Node.
     pub node: bool,
-    /// Whether rustls is in it.
+    /// Whether rustls is linked into the file.
     pub rustls: bool,
-    /// Whether BoringSSL or AWS-LC is in it.
+    /// Whether BoringSSL or AWS-LC is linked into the file.
     pub boringssl: bool,
     /// Whether Go's TLS is in the file.
     pub go_tls: bool,

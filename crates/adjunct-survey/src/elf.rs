@@ -223,7 +223,7 @@ impl<H: FileHeader<Endian = Endianness>> Segments<H> {
 
 /// What Go's linker writes near the beginning of the first data segment, on a multiple of 16 (debug/buildinfo).
 const GO: &[u8] = b"\xff Go buildinf:";
-/// How far into that segment Go itself looks for it.
+/// The bytes of the first data segment in which Go's own tools look for [`GO`].
 const GO_WITHIN: u64 = 64 << 10;
 
 impl<H: FileHeader<Endian = Endianness>> Segments<H> {

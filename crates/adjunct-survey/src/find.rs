@@ -28,7 +28,7 @@ const MOST: usize = 1_000_000;
 pub struct Candidate {
     /// Its path without symbolic links.
     pub path: PathBuf,
-    /// Other names it has in the folders of programs.
+    /// Other names of the program in the folders of programs.
     pub names: Vec<PathBuf>,
     /// Its name is a library's.
     pub library: bool,

@@ -79,7 +79,7 @@ impl<'a> Inspector<'a> {
         folder == "ossl-modules" || folder.starts_with("engines-") || self.reach.modules.iter().any(|m| m == path)
     }
 
-    /// What a file gets, where it uses OpenSSL, and what its constants say, where they were searched.
+    /// What a file gets of OpenSSL, where it uses it, and the libraries that its constants show, where they were searched.
     pub(crate) fn judge(
         &mut self,
         file: &Candidate,
@@ -189,8 +189,8 @@ fn calls(closure: &Closure) -> BTreeMap<Call, Option<String>> {
     calls
 }
 
-/// What the constants of a program say, or those of a plugin that programs load by its path: a library that the loader finds by
-/// its name is called lib-something, and has no OpenSSL inside.
+/// The libraries that the constants of a program show, or those of a plugin that programs load by its path. A library that the loader finds by its
+/// name (lib...) is not searched: it has no OpenSSL inside.
 fn statically(file: &Candidate, elf: &Elf, plugin: bool) -> Option<Inside> {
     let name = file.path.file_name().unwrap_or_default().to_string_lossy();
     if file.length < LEAST_STATIC || (file.library && (!plugin || name.starts_with("lib"))) {

@@ -22,7 +22,7 @@ pub enum Gets {
     /// The engine alone: the program calls no function that providers serve.
     #[serde(rename = "engine")]
     Engine,
-    /// Neither.
+    /// Neither provider nor engine.
     #[serde(rename = "neither")]
     Neither,
     /// Unknown: it cannot be told from outside.

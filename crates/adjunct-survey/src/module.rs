@@ -22,7 +22,7 @@ pub struct Make {
     remedy: &'static str,
     /// The configuration that its path is written into, if any.
     file: Option<&'static str>,
-    /// The interface that those who load the module look for in it; `None` for a program.
+    /// The interface that programs look for in the module when they load it; `None` for a program.
     interface: Option<Interface>,
 }
 

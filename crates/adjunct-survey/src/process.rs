@@ -35,7 +35,7 @@ pub struct Process {
     pub module_replaced: bool,
     /// Providers of others that OpenSSL has loaded into it.
     pub providers: BTreeSet<PathBuf>,
-    /// What else encrypts in it.
+    /// Other libraries in the process that encrypt.
     pub other: BTreeSet<Other>,
     /// A package of Python's that may have OpenSSL inside.
     #[serde(skip)]

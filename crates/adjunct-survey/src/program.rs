@@ -10,7 +10,7 @@ use std::path::PathBuf;
 pub struct Program {
     /// The file.
     pub path: PathBuf,
-    /// Other names of it.
+    /// Other names of the program.
     pub names: Vec<PathBuf>,
     /// Whether it is a plugin: programs load it when they need it, and get what it gets.
     pub plugin: bool,

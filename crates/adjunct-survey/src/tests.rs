@@ -1,4 +1,4 @@
-//! The readers of files on what is no good file, and the verdicts on made-up programs.
+//! The readers of files, given damaged files, and the verdicts on made-up programs.
 
 use super::functions::call;
 use super::judge::{self, Judged, User};

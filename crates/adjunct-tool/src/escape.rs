@@ -1,4 +1,4 @@
-//! Text of others on a terminal: what would drive it is written out.
+//! Text from other sources shown on a terminal: control characters are escaped.
 
 use std::ffi::OsStr;
 

@@ -1,4 +1,4 @@
-//! Signals that ask the command to end: it ends what it started, removes what it made, and goes; or is made to go.
+//! Signals that ask the command to end: it ends the programs that it started, removes temporary files and exits; a second signal ends it at once.
 
 use crate::Failure;
 use crate::process::tree::{descendants, kill};
@@ -46,7 +46,7 @@ fn lock(list: &Mutex<Vec<fn()>>) -> MutexGuard<'_, Vec<fn()>> {
     list.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Has `remove` called before the process is ended at once, however often this is asked for: what outlives the process goes with it.
+/// Registers `remove`, once, to be called before a second signal ends the process at once: it removes what would outlive the process.
 pub fn at_the_end(remove: fn()) {
     let mut list = lock(&REMOVED);
     if !list.iter().any(|&there| std::ptr::fn_addr_eq(there, remove)) {
@@ -54,8 +54,8 @@ pub fn at_the_end(remove: fn()) {
     }
 }
 
-/// Makes an interrupt, a termination or a hangup no longer end the process at once: [`interrupted`] tells of it, so that what was started is ended
-/// and what was made is removed. A second one ends it at once, with all that is removed then.
+/// Makes an interrupt, a termination or a hangup no longer end the process at once: [`interrupted`] reports it, so that the command can end programs
+/// and remove files. A second one ends the process at once, after the functions of [`at_the_end`].
 pub fn catch_interrupts() {
     flag();
 }
@@ -65,7 +65,7 @@ pub fn signalled() -> Arc<AtomicBool> {
     Arc::clone(flag())
 }
 
-/// Whether the user wants it to end.
+/// Whether the user wants the command to end.
 ///
 /// # Errors
 /// [`Failure`] once a signal has come.

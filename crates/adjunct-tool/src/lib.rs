@@ -1,6 +1,6 @@
 //! What commands share: failures in a line, output, questions, files, the processes that they start, progress, and interrupts.
 //!
-//! What a command reports goes through [`output::print`], what went wrong comes back as a [`Failure`].
+//! Commands print reports by [`output::print`], and return errors as a [`Failure`].
 #![forbid(unsafe_code)]
 
 pub mod ask;

@@ -1,4 +1,4 @@
-//! The frame of the pages that reports are: one self-contained file that asks for nothing from elsewhere and runs no script.
+//! The frame of the pages that reports are: one self-contained file that loads nothing from elsewhere and runs no script.
 
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 

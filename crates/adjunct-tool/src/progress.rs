@@ -1,6 +1,6 @@
 //! The one progress bar of all subcommands: on standard error, only where that is a terminal, and only once it has taken two seconds. It shows how
-//! much is done, how long the rest will take by what was done so far, and what is being done; where the extent is not known, how long it has been
-//! going on. It moves by itself: a step that takes minutes is not silent.
+//! much is done, an estimate of the remaining time, and the current step; where the extent is not known, the elapsed time. It is redrawn during a
+//! step too, so that one that takes minutes does not look stuck.
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
 use std::fmt::Write;
@@ -30,7 +30,7 @@ impl End {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The time that is shown: what is left, else what has gone since `start`.
+    /// The time that is shown: the remaining time, else the time since `start`.
     fn text(&self, start: Instant) -> String {
         match *self.lock() {
             // What takes longer than was thought says how long it has taken, not that nothing is left.

@@ -1,5 +1,5 @@
-//! Temporary files and folders, gone on every way out: when they are dropped, when a signal ends the command by force
-//! ([`remove_all`]), and where nothing could be done (SIGKILL, a crash, no power) by the next run that makes one.
+//! Temporary files and folders, removed when they are dropped, when a signal ends the command by force ([`remove_all`]), and otherwise (SIGKILL, a
+//! crash, a power failure) by the next run that makes one.
 
 use crate::Failure;
 use crate::failure::cause;

@@ -1,4 +1,5 @@
-//! Where reports go: tried before anything is measured, written whole or not at all, and never lost.
+//! The files that reports are written to: checked before anything is measured, written completely or not at all, and with standard output as a
+//! fallback.
 //!
 //! A report whose file cannot be written (a full disk) is still shown, and the results of an interrupted run are kept apart from whole reports
 //! ([`Ended`]).

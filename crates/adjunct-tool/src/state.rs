@@ -1,4 +1,4 @@
-//! Where the command keeps what it knows from one run to the next, for the user who runs it.
+//! The folder in which the command keeps data between runs, for the user who runs it.
 
 use std::path::PathBuf;
 

@@ -147,8 +147,8 @@ impl Name {
         })
     }
 
-    /// What `-v` says: as the tools for IBM Z do the version of libica first, where scripts look for it, then the build. None for
-    /// tools that say it themselves.
+    /// What `-v` says: as the tools for IBM Z do, the version of libica first, where scripts look for it, then the build. `None` for the command
+    /// itself, whose version clap prints, and for tools that print their own.
     pub fn version(self) -> Option<String> {
         let library = match self {
             Name::IcaInfo | Name::IcaStats => "libica",

@@ -1,6 +1,6 @@
 //! Classes of CPUs: those on which the same code runs, and how one CPU imitates another class by masks.
 //!
-//! A mask takes instructions away; the speed of those that are left stays that of the CPU it runs on.
+//! A mask switches instructions off; the remaining ones are as fast as they are on the actual CPU.
 
 use super::Feature::{self, *};
 use super::{Arch, HERE};

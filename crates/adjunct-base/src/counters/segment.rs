@@ -1,4 +1,4 @@
-//! The segment of one user: what their programs count, and what root's do as root.
+//! The segment of one user: the counts of the user's programs; of programs loaded as root, those made as root.
 #![forbid(unsafe_code)]
 
 use super::layout::{Block, Head, SLOTS, WORDS, snapshot};

@@ -1,6 +1,6 @@
-//! The segment of switched users: what processes that were loaded as root count while they are another user. It is root's,
-//! each such process maps it while it loads, and each slot says whose calls it counts: so becoming a user needs no system
-//! call, which a sandbox might answer by killing the process.
+//! The segment of switched users: what processes that were loaded as root count while they are another user. The segment belongs to root, each such
+//! process maps it while it loads, and each slot names the user whose calls it counts: so becoming a user needs no system call, which a sandbox might
+//! answer by killing the process.
 #![forbid(unsafe_code)]
 
 use super::layout::{Block, Head, SLOTS, WORDS, snapshot};

@@ -20,7 +20,7 @@ pub enum By {
     Label,
     /// CKA_ID, which one object has.
     Id,
-    /// CKA_CLASS, which all have: the first of them.
+    /// CKA_CLASS, which all objects share: the first object is searched.
     Class,
 }
 

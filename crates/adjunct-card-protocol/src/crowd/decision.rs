@@ -1,7 +1,7 @@
 //! Which operations go to cards.
 //!
-//! An operation goes to a card where cards are faster ([`Page::pays`]): from what the card processes measured of an operation alone, of a
-//! batch and of handing one over, and from how many are under way. What they find while they work can end that for a while ([`Page::found`]).
+//! An operation goes to a card where cards are faster ([`Page::pays`]): from what the card processes measured of an operation alone, of a batch and
+//! of handing one over, and from how many are under way. Their measurements while they work can suspend that for some time ([`Page::found`]).
 //!
 //! The number under way is misleading for servers with more processes than CPUs: an operation alone ends within the time slice in which it began, so
 //! that few are seen at a time, though many more processes would begin one if those that have one slept. Where private operations take a noticeable

@@ -1,4 +1,4 @@
-//! What a card's process gives up before it serves anybody: core dumps, being looked into, and all system calls but those it works with.
+//! What a card's process gives up before it serves programs: core dumps, inspection by other processes, and all system calls except those it needs.
 
 #![allow(unsafe_code)]
 

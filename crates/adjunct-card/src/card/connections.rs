@@ -1,9 +1,9 @@
 //! The connections of a card: the limit for each user, and the connection that is closed where there are too many.
 //!
-//! A user may have so many connections, and no more than are still free for all: so one user has half of them at most, two have two
-//! thirds, and there is room for another. Programs keep connections that they do not use; where a user has as many as it may have, one of
-//! its own that has nothing under way goes for a new one, the least used if that is found soon. Its program connects again when it next
-//! asks. Only where requests are under way on all is a new one refused.
+//! A user may have a fixed number of connections, and no more than are still free for all users: so one user has at most half of all connections, two
+//! have at most two thirds, and there is always room for another user. Programs keep connections that they do not use; where a user has as many as it
+//! may have, a new connection replaces an idle one of the same user, the least recently used if that is found soon. The program of the closed
+//! connection connects again at its next request. A new connection is refused only where all others have requests in progress.
 #![forbid(unsafe_code)]
 
 use std::collections::{HashMap, VecDeque};

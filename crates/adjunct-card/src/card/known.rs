@@ -1,5 +1,5 @@
-//! Known answers, which a card has to find before it serves anybody: a key of each kind, in lanes and alone. Beside that it measures how
-//! long both take, for the decision whether cards pay.
+//! Known-answer tests that a card must pass before it serves programs: a key of each kind, in lanes and alone. They also measure how long both take,
+//! for the decision whether operations go to cards.
 //!
 //! `known.bin` has for each kind the key as the wire brings it, an input and the output: keys of OpenSSL's, made for this alone, and the
 //! outputs as Python's `pow` has them.

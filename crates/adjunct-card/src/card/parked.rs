@@ -45,7 +45,7 @@ impl Parked {
         false
     }
 
-    /// Refuses and closes the connections that have been parked for [`WHILE`].
+    /// Refuses and closes the connections that have been parked for `WHILE`.
     pub fn release(&mut self, now: Instant) {
         while self.all.front().is_some_and(|(since, _)| now.duration_since(*since) >= WHILE) {
             if let Some((_, socket)) = self.all.pop_front() {

@@ -75,12 +75,12 @@ pub fn alone(path: &Path) -> io::Result<Option<File>> {
     Ok(None)
 }
 
-/// How often it is looked whether anybody still listens where a socket is to be made.
+/// How many times a socket's path is checked for a process that still listens there.
 const LOOKS: u32 = 200;
 
 /// Makes a socket at a path, in place of one whose daemon is gone. The caller has the folder alone ([`alone`]): otherwise two daemons that find such
-/// a socket would each remove the other's. So a listener that still exists is a card of a daemon that was killed, which ends when it sees that: it is
-/// waited for, a second at most.
+/// a socket would each remove the other's. So a process that still listens is a card of a daemon that was killed; it ends when it notices that, and
+/// is waited for, a second at most.
 ///
 /// # Errors
 /// What the system says; [`Errno::ADDRINUSE`] where a daemon listens there, or where something else is.

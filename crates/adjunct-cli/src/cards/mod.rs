@@ -1,6 +1,6 @@
 //! Cards: `adjunct cards`. The tools that administrators of IBM Z know them by are in the crate `adjunct-ztools`.
 //!
-//! What is shown is read from the state that adjunctd and its card processes keep in shared memory; what is changed is asked of adjunctd.
+//! They read the state that adjunctd and its card processes keep in shared memory; adjunctd makes changes at their request.
 
 mod service;
 mod status;

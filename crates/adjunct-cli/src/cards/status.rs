@@ -1,4 +1,4 @@
-//! `adjunct cards status`: in one sentence, whether there are cards and what they did; in another, what no card did, and why.
+//! `adjunct cards status`: one sentence on whether there are cards and how many operations they did; another on how many no card did, and why.
 
 use adjunct::catalogue::{Queue, Refusal};
 use adjunct::counters;

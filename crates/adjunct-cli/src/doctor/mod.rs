@@ -1,12 +1,13 @@
-//! `adjunct doctor`: is a program served, and if not, why and what to do, in one sentence; for a program, a process, a service, who
-//! listens at a port, or the whole machine. Nothing is started or changed for it: files are read, and /proc.
+//! `adjunct doctor`: is a program served, and if not, why and what to do, in one sentence; for a program, a process, a service, the processes that
+//! listen at a port, or the whole machine. It starts and changes nothing: it reads files and /proc.
 //!
-//! What a program is made of, which configuration it reads and what that gives comes from `adjunct_survey`, as in
-//! `adjunct openssl status`.
+//! The libraries of a program, the configuration that it reads and what it gets by that come from `openssl::users`, as in `adjunct openssl status`,
+//! which judges a program by `program` too.
 //!
 //! * `hidden`: why a process may not be looked at. `restart`: does restarts that are asked for. `advice`: the pages about each cause.
 //! * `target`: what a word on the command line means, with `sockets` for `HOST:PORT`.
-//! * `running`: processes. `machine`: everybody. `text`: the reports for people.
+//! * `program`: programs that are not running, with `script` and `plugins`. `running`: processes.
+//! * `verdict`: the sentence. `machine`: all programs and processes. `text`: the reports for people.
 
 mod advice;
 mod hidden;
@@ -274,7 +275,7 @@ fn one(
     Ok(ExitCode::from(state.code()))
 }
 
-/// What is to be said of another machine: a handshake shows what was agreed, and never what computed it.
+/// The verdict on another machine: unknown, because a handshake shows what was agreed and not what computed it.
 fn elsewhere(host: &str) -> Verdict {
     let why = format!("{host} is another machine, and no handshake shows what computes there");
     Verdict::unknown(adjunct_survey::Cause::Permission, why).advising("run 'adjunct doctor' there")

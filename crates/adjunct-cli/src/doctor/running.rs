@@ -16,7 +16,7 @@ use serde::Serialize;
 use std::collections::HashMap;
 use std::path::Path;
 
-/// A process and what is to be said of it.
+/// A process and the verdict on it.
 #[derive(Debug, Clone, Serialize)]
 pub struct Ran {
     /// The process.

@@ -1,4 +1,4 @@
-//! Who listens at a port: `/proc/net/tcp` and `tcp6`, and the processes that hold those sockets.
+//! The processes that listen at a port, by `/proc/net/tcp` and `tcp6` and their descriptors.
 
 use adjunct_survey::process::Processes;
 use adjunct_tool::files;
@@ -62,7 +62,7 @@ pub struct Listener {
 }
 
 impl Listener {
-    /// Whether a connection to this address comes to it.
+    /// Whether a connection to this address and port reaches the listening socket.
     fn takes(&self, address: IpAddr, port: u16) -> bool {
         let any =
             self.address.is_unspecified() && (self.address.is_ipv4() == address.is_ipv4() || self.address.is_ipv6());

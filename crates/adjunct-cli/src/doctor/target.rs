@@ -1,4 +1,4 @@
-//! What a word on the command line is about: a process, a program, a service, or who listens at a port.
+//! What a word on the command line means: a process, a program, a service, or the processes that listen at a port.
 
 use super::hidden;
 use super::sockets::{self, Endpoint};

@@ -113,7 +113,7 @@ impl Measured {
         format!("{word}: of {} functions {gains} gain, {level} stay as they are, {loses} lose", self.rows.len())
     }
 
-    /// Text for people: what gains and what loses by name, the rest by its number.
+    /// Text for people: the names of functions that gain and that lose, and the number of the others.
     pub fn text(&self, style: Style) -> String {
         /// What fits a terminal.
         const WIDE: usize = 70;

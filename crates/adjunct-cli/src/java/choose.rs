@@ -1,4 +1,4 @@
-//! Which mechanisms win, and the files that say so.
+//! Chooses the mechanisms that are faster in the module, and composes the files that enable them.
 
 use super::dialect::{Dialect, Family};
 use super::properties::escaped;

@@ -1,4 +1,4 @@
-//! What is told about a line of a file.
+//! Findings about lines of a file.
 
 use adjunct_tool::escape::shown;
 use adjunct_tool::output::Style;

@@ -1,4 +1,4 @@
-//! The Java on this machine: found, and told by its `release` file.
+//! The Java on this machine: where it is, and its version by its `release` file.
 
 use super::dialect::{Dialect, Family};
 use super::{properties, security};

@@ -16,7 +16,7 @@ pub(super) struct Wanted<'a> {
     pub index: Option<u32>,
     /// Its label.
     pub label: Option<&'a str>,
-    /// Keys lie in it.
+    /// Whether keys are stored in the token.
     pub keys: bool,
 }
 

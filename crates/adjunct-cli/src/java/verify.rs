@@ -1,4 +1,4 @@
-//! `adjunct java verify`: who serves a TLS handshake in a JVM, part by part.
+//! `adjunct java verify`: which provider serves each part of a TLS handshake in a JVM.
 //!
 //! Java's flight recorder says which provider Java asked (`jdk.SecurityProviderService`), the counters of the module what it did:
 //! those of a run of its own, apart from the users'. `text` is the report for people.
@@ -426,7 +426,7 @@ impl Report {
         }
     }
 
-    /// What is wrong, and what is only worth knowing.
+    /// Notes what is wrong in the handshakes, and what is merely useful to know.
     fn judge(&mut self) {
         let counts = self.handshakes.iter().any(|h| !h.counted.is_empty());
         for handshake in &mut self.handshakes {

@@ -42,7 +42,7 @@ pub struct Check {
 pub enum Depth {
     /// All but the login; takes a fraction of a second.
     Quick,
-    /// All of it.
+    /// Everything, with a login.
     Full,
 }
 

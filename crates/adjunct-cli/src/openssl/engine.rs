@@ -17,7 +17,7 @@ fn usual(target: Target) -> &'static str {
     }
 }
 
-/// What to write, and what to know about it.
+/// The value of `engine =` to write, and a note about it for the user.
 pub(super) fn choose(args: &EnableArgs, state: Option<&State>) -> Result<(Option<String>, Option<String>), Failure> {
     if args.no_engine {
         return Ok((None, None));

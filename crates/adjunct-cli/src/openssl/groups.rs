@@ -97,7 +97,7 @@ impl Server {
         std::fs::read_to_string(&self.log).unwrap_or_default()
     }
 
-    /// Whether a client agrees with it.
+    /// Checks that a client completes a handshake with the server.
     fn meets(&self, config: &Path, args: &[&str]) -> Result<(), String> {
         let address = format!("{}:{}", Ipv4Addr::LOCALHOST, self.port);
         let outcome: Outcome = run_within(LIMIT, openssl(config).args(["s_client", "-connect", &address]).args(args))?;

@@ -1,4 +1,4 @@
-//! What `enable` and `disable` tell: the change, the checks, what else to know.
+//! The reports of `enable` and `disable`: the change as a unified diff, the checks, and notes.
 
 use super::Target;
 use super::check::{Check, Verdict};

@@ -1,5 +1,5 @@
-//! What is enabled for OpenSSL on this machine, whether it is in force, and who reads it: what `status` reports and `adjunct doctor`
-//! judges programs by.
+//! What is enabled for OpenSSL on this machine, whether it is in force, and which programs read it: the facts that `status` reports and by which
+//! `adjunct doctor` judges programs.
 
 use super::file::ConfigFile;
 use super::target::{self, TargetState};

@@ -1,5 +1,5 @@
-//! `adjunct setup`: the whole way in one command, and back. It measures, shows what it would change, asks, changes, checks with real
-//! logins, tells the running sshd, and proves with a session that the data go through hardware.
+//! `adjunct setup`: all steps in one command, and their undoing. It measures, shows what it would change, asks, changes, checks with real logins,
+//! tells the running sshd, and proves with a session that the data go through hardware.
 //!
 //! Each part is a command that can be run by itself (`step`): `openssl enable`, `ssh tune`, `ssh verify`. Setup adds the order and one question, and
 //! restores every file after a failure or an interrupt anywhere (`prior`).
@@ -112,9 +112,9 @@ struct Report {
     dry_run: bool,
     /// Whether a file was changed, or would be.
     changed: bool,
-    /// What the setup brings: copying with what is in force then, beside what is in force now; `None` where nothing was measured.
+    /// The gain of the setup: copying with the settings after it, compared with those now; `None` where nothing was measured.
     buys: Option<String>,
-    /// Parts of that which the order of algorithms brings and which adjunct adds, for copies and for logins: a line each.
+    /// The parts of the gain, by the order of algorithms and by adjunct, for copies and for logins: a line each.
     gain: Vec<String>,
     /// Peers that can log in today and that the policy refuses.
     refuses: Vec<String>,

@@ -16,7 +16,7 @@ struct Explained {
     advice: Option<&'static str>,
 }
 
-/// The standard's values are below this.
+/// The end of the range of the standard's return values.
 const LAST: CK_RV = 0x1000;
 
 /// Explains the values of these names or numbers.

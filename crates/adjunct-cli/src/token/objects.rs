@@ -178,7 +178,7 @@ fn rows(token: &Token, session: &Session<'_>) -> Result<Vec<Row>, Failure> {
     Ok(rows)
 }
 
-/// The objects of a word: those whose name begins so, else whose label it is, else whose id.
+/// The objects that a word selects: those whose name begins with it, else those with this label, else those with this id.
 pub(super) fn chosen(token: &Token, session: &Session<'_>, word: &str) -> Result<Vec<Row>, Failure> {
     let lower = word.to_ascii_lowercase();
     let (mut named, mut labelled, mut identified) = (Vec::new(), Vec::new(), Vec::new());

@@ -1,6 +1,7 @@
 //! What watches adjunct: `adjunct exporter` for Prometheus, `adjunct check` for monitors, `adjunct top` for people.
 //!
-//! All of them read what is counted anyway (`sample.rs`), by the readers of `adjunct stats` and `adjunct cards`; nothing is counted for them.
+//! All of them read the counters that exist anyway (`sample.rs`), with the same code as `adjunct stats` and `adjunct cards`; nothing is counted for
+//! them alone.
 
 pub mod check;
 pub mod exporter;

@@ -1,5 +1,5 @@
-//! What AWS-LC has in its library and not in its headers, or not in those that aws-lc-sys binds for every target: functions, under
-//! AWS-LC's own names, and the layouts of the structures they work on.
+//! Parts of AWS-LC that its headers do not declare, or not those that aws-lc-sys binds for every target: functions, under AWS-LC's own names, and the
+//! layouts of the structures they work on.
 //!
 //! The one place that names AWS-LC's version, but for the linker's flags (`link/module.args`). Another version is taken by changing it here
 //! and in Cargo.toml: a function that is gone fails to link, and where a structure or the flags differ the tests of

@@ -1,10 +1,10 @@
 //! Seeds for AWS-LC's random generators, of which each thread has its own.
 //!
-//! AWS-LC asks the operating system for each seed. A filter of system calls that was made for OpenSSL may kill for that: there a new
-//! thread's generator is seeded by its process's. So it is here: a generator of the process is seeded by the system when the module is
-//! loaded, and gives the seeds. It is a ChaCha20 key that makes the next key and a seed, and is overwritten by the former, as in the
-//! Linux kernel: what it is now does not tell what it gave before. Its page is emptied in every child, which begins with a seed of
-//! the system's, and so does a virtual machine that goes on from a copy, as far as AWS-LC notices it.
+//! AWS-LC asks the operating system for each seed. A filter of system calls that was made for OpenSSL may kill for that, since OpenSSL seeds a new
+//! thread's generator by its process's. adjunct does the same: a generator of the process is seeded by the system when the module is loaded, and
+//! gives the seeds. It is a ChaCha20 key that makes the next key and a seed, and is overwritten by the former, as in the Linux kernel: its present
+//! state does not reveal earlier seeds. Its page is emptied in every child, which begins with a seed of the system's, and so does a virtual machine
+//! that goes on from a copy, as far as AWS-LC notices it.
 //!
 //! Every module has it in place of AWS-LC's by the linker's `--wrap` (`link/module.args`). On processors with a random number
 //! generator (RDRAND, RNDR), AWS-LC mixes bytes of that into each seed.

@@ -126,7 +126,7 @@ unsafe fn read<T: Copy>(place: *const T) -> Result<T, Errno> {
     Ok(unsafe { place.read_unaligned() })
 }
 
-/// What is put into a number and what comes out of it, both of our own: the caller's may overlap with each other and the key.
+/// Own buffers for the input and the output of an operation, because the caller's may overlap with each other and the key.
 struct Block {
     input: Zeroizing<[u8; MAX_LENGTH]>,
     output: Zeroizing<[u8; MAX_LENGTH]>,

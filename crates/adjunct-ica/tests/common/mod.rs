@@ -85,8 +85,8 @@ pub fn libraries() -> &'static Path {
     })
 }
 
-/// The shared libraries of the static one that cargo has built for these tests: linked by the first test program that needs them, for
-/// all that run on that build. As long as the file is held none of them is linked anew.
+/// The shared libraries made from the static one that cargo has built for these tests: the first test program that needs them links them, for all
+/// test programs of that build. While the file is locked none of them is linked again.
 fn linked() -> (PathBuf, std::fs::File) {
     let deps = std::env::current_exe().expect("a path").parent().expect("target/PROFILE/deps").to_owned();
     let archive = std::fs::read_dir(&deps)

@@ -433,7 +433,7 @@ pub(super) fn at_most(bytes: &[u8]) -> __m128i {
     if bytes.len() == 16 { unsafe { load(bytes.as_ptr()) } } else { part(bytes) }
 }
 
-/// Applies the key stream to at most a block of text; gives what went in and what came out, with zeros behind either.
+/// Applies the key stream to at most a block of text; returns the input and the output, each filled with zeros to a block.
 #[inline(always)]
 pub(super) fn crypt(stream: __m128i, io: InOut<'_>) -> (__m128i, __m128i) {
     let length = io.len();

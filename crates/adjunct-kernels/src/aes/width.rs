@@ -92,8 +92,8 @@ pub trait Width: Copy {
     fn joined(blocks: [__m128i; 4]) -> Self;
     /// The first `len` bytes, whole blocks, at most a vector; zeros behind them.
     fn keep(self, len: usize) -> Self;
-    /// Does nothing, but not before all of these have been worked out, and nothing that needs them before it: keeps the
-    /// compiler from undoing an order of instructions.
+    /// An empty barrier for the compiler: all of these are computed before it and used only after it, so that the order of instructions in the source
+    /// is kept.
     fn pin(vectors: &mut [Self; 8], more: [&mut Self; 3]);
 }
 

@@ -91,8 +91,8 @@ const fn generate_ifma<C: Curve<N>, const N: usize>() -> u64 {
     point + point::on_curve_ifma::<C, N>() + 4 * field::product_ifma::<C, N>()
 }
 
-/// Words of the stack, for each limb of a number, that operations write to: those of eight jobs, of which the table of ECDH is most, and
-/// those whose work the lanes share.
+/// Words of stack that operations write, for each limb of a number: operations on eight jobs (most of it the table of ECDH), and those whose work the
+/// lanes share.
 const STACK: usize = 1024;
 const SHARED_STACK: usize = 640;
 

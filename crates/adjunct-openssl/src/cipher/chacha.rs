@@ -28,7 +28,7 @@ impl Mode for Stream {
         }
     }
 
-    /// Asked for only of an OpenSSL that tells it, which counts a block when it is begun.
+    /// The counter with a begun block counted, as OpenSSL versions that return it do; others do not ask for it.
     fn updated_iv(cipher: &Counted<chacha::Stream>, _state: &State) -> [u8; 16] {
         cipher.counter(Begun::Over)
     }

@@ -246,7 +246,7 @@ pub static GETTABLE_CTX_RANDOM_KEY: [Param; 9] = {
     [a, b, c, d, e, f, g, Param::describe(c"randkey", param::OCTETS, 0), end]
 };
 
-/// The parameters of a cipher whose lengths cannot change: its counter, then those that it answers and takes in every version of OpenSSL.
+/// The parameters of a cipher whose lengths cannot change: the counter, then those that can be read and set in every version of OpenSSL.
 static FIXED_CTX: [Param; 4] = [
     Param::describe(c"updated-iv", param::OCTETS, 0),
     Param::describe(c"keylen", param::UNSIGNED, 8),

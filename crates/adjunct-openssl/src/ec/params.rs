@@ -25,7 +25,7 @@ pub(super) static GENERATION: [Param; 14] = [
     Param::END,
 ];
 
-/// What keys carry in and out, and what can be asked of them: the group's part is the same.
+/// Lists of parameters for import, export and reading of keys, around those of the group, which are the same in all.
 macro_rules! with_group {
     ([$($before:expr),*], [$($after:expr),*]) => {
         [

@@ -1,4 +1,4 @@
-//! What an ECDSA context holds and does.
+//! The state of an ECDSA context, and its operations.
 
 use super::dispatch::{Purpose, Signer, stock_begin, stock_copy, stock_get, stock_set, stock_sign, stock_verify};
 use super::{EcKey, State};

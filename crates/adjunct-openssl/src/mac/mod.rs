@@ -87,7 +87,7 @@ enum Engine<M: Keyed> {
     /// The default provider, and where its messages count.
     Delegated {
         mac: fallback::Mac,
-        /// `None` where the catalogue has no row for it.
+        /// The counter of a delegated MAC; `None` where the catalogue has no row for the algorithm.
         counts: Option<Delegated>,
         /// The bytes of the message so far.
         total: usize,

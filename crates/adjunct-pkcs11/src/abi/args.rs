@@ -92,7 +92,7 @@ pub struct Out<'a> {
 /// The room that the caller has.
 #[derive(Debug)]
 pub enum Room<'a> {
-    /// The result, in this.
+    /// The buffer for the result.
     Here(&'a mut [u8]),
     /// No buffer: the caller asked for the length, and has it.
     Asked,

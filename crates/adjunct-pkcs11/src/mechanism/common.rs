@@ -1,4 +1,4 @@
-//! What the ciphers and MACs of secret keys share: values of keys, vectors, and what waits for the rest of a message.
+//! What the ciphers and MACs of secret keys share: values of keys, initialization vectors, and buffers for incomplete blocks.
 
 use super::params::Params;
 pub use crate::object::prepared::{des3, secret};

@@ -22,7 +22,7 @@ const KWP: [u8; 4] = [0xa6, 0x59, 0x59, 0xa6];
 /// What becomes of a message that is not of whole units.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Padding {
-    /// Without padding: such a message is refused.
+    /// No padding: a message that is not of whole units is refused.
     None,
     /// Zeros, and the length before.
     Length,
@@ -131,7 +131,7 @@ impl Wrapping {
         Ok(length)
     }
 
-    /// Whether what was unwrapped is what was wrapped, and its length; in a time that depends on neither.
+    /// Whether the unwrapped bytes pass the integrity check, and the length of the message; in a time that depends on neither.
     fn check(&self, all: &[u8]) -> (Choice, usize) {
         let (first, units) = all.split_at(UNIT);
         let given = units.len();

@@ -1,4 +1,4 @@
-//! Objects made whole: what a template leaves out, and what the interface says of an object itself.
+//! Completes objects: the attributes that a template leaves out, and those that the interface sets itself.
 
 use super::Object;
 use super::attributes::Attributes;

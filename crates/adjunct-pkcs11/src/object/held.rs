@@ -5,8 +5,8 @@ use crate::operation::Follows;
 use std::ops::Deref;
 use std::sync::Arc;
 
-/// An owner of an object. What sessions keep of keys that they use again and again has a count of owners of its own: threads that use
-/// one key do not write to what others read.
+/// An owner of an object. Each session that keeps a key has a reference count of its own, so that threads with the same key do not write to a cache
+/// line that others read.
 #[derive(Debug, Clone)]
 pub enum Held {
     /// An owner from the token's table of objects.

@@ -1,4 +1,4 @@
-//! The PIN for each use of a key (CKA_ALWAYS_AUTHENTICATE): which uses wait for it, and which have it.
+//! The PIN for each use of a key (CKA_ALWAYS_AUTHENTICATE): which uses still need it, and for which it was given.
 //!
 //! Every use of a key is one of two. An operation that a C_*Init begins has a [`Pin`] with it, made of its key, which is asked before the operation
 //! works; C_Login with CKU_CONTEXT_SPECIFIC gives it. A call that begins and ends by itself (C_UnwrapKey, C_DeriveKey, C_DecapsulateKey, C_WrapKey of

@@ -1,5 +1,5 @@
-//! What administrators do with the files of tokens, and PKCS #11 has no function for: look at one whatever its state, repair, backup, restore,
-//! seal a new token by a TPM. What goes wrong is one line.
+//! Operations on the files of tokens for which PKCS #11 has no function: inspect one in any state, repair, backup, restore, seal a new token by a
+//! TPM. An error is one line.
 
 pub use super::config::Configured;
 use super::crypt::Keys;
@@ -166,7 +166,7 @@ pub fn examine(token: &Configured) -> Examined {
     seen
 }
 
-/// The TPM that seals a token's PINs, or would: its path, and what is wrong with it, also for a TPM other than the one that sealed them.
+/// The TPM that seals a token's PINs, or is configured to: its path, and what is wrong with it, for instance that another TPM has sealed them.
 pub fn tpm(token: &Configured) -> (PathBuf, Option<String>) {
     let tpm = Tpm::new(token.tpm.clone());
     let sealed_by = place(token).read_whole().ok().flatten().and_then(|whole| {
@@ -274,7 +274,7 @@ fn eyes(keys: &Arc<Keys>) -> Eyes {
 /// What repair did.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Repaired {
-    /// The file was whole; with what is in it.
+    /// The file was undamaged; with its contents.
     Whole(Contents),
     /// The file was made anew.
     Anew {

@@ -66,7 +66,7 @@ const WAITS: u32 = 0;
 const SLEEPS: u32 = 1;
 /// State of a request whose thread was to be woken, and was awake: it tries again before it sleeps.
 const WOKEN: u32 = 2;
-/// `outcome` holds what became of it.
+/// State of a request that is done: `outcome` holds its result.
 const DONE: u32 = 3;
 /// The longest sleep.
 const NAP: Timespec = Timespec { tv_sec: 0, tv_nsec: 2_000_000 };

@@ -151,7 +151,7 @@ struct Whole {
     slots: Option<Vec<CK_SLOT_ID>>,
     /// The configuration's file.
     path: Option<PathBuf>,
-    /// What is wrong with it.
+    /// What is wrong with the configuration's file.
     wrong: Option<String>,
 }
 

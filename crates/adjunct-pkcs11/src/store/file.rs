@@ -1,5 +1,5 @@
-//! A store's file in the file system: found, read, written, put in its place. No descriptor is kept between calls: programs close what they
-//! do not know, and children inherit what they do not want.
+//! A store's file in the file system: finding, reading, writing and replacing it. No descriptor is kept between calls, because programs close
+//! descriptors that they did not open, and children inherit descriptors.
 
 use super::format::{Counters, FRAMES};
 use super::trouble::Trouble;
@@ -206,7 +206,8 @@ impl Place {
         Err(Errno::EXIST.into())
     }
 
-    /// Whether another name is one of this file: a writer was killed that had given it, for it to stay when another takes its place.
+    /// Whether `name` is a second link to this file, made by a writer to keep the file when it is replaced; the writer was killed before it removed
+    /// the link.
     fn is_alias(&self, name: &Path) -> bool {
         let seen = |path: &Path| fs::lstat(path).map(|stat| Seen::of(&stat));
         seen(name).is_ok_and(|named| seen(&self.path).is_ok_and(|own| own.same_file(&named)))

@@ -291,7 +291,7 @@ pub enum Slot {
     Live,
     /// The record was ended in place.
     Ended,
-    /// Neither: damaged, or half overwritten.
+    /// Neither a part of a key nor the mark of an ended record: damaged, or half overwritten.
     Torn,
 }
 

@@ -119,7 +119,7 @@ impl Login {
     }
 
     /// The keys with which the login reads a file, also one that was written anew under another key since the login. `None` where its PIN has been
-    /// changed: what was read before stays in use then, and what the file holds by now is for those with the new PIN.
+    /// changed: objects that were read before stay in use then, and the file's present contents need the new PIN.
     fn eyes(&self, header: &Header, roles: &[Option<Role>; 2]) -> Option<Eyes> {
         let mut keys = self.keys();
         if !keys.fit(header) {
@@ -147,7 +147,7 @@ struct Initialized {
     /// Offset where the whole frames end, and (`number`) the number of the last frame.
     end: u64,
     number: u64,
-    /// The last bytes of that.
+    /// The last bytes of the last whole frame.
     last: Vec<u8>,
     /// The link of the last frame, where all were checked.
     link: Option<Link>,

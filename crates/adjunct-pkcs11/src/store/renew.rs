@@ -1,9 +1,9 @@
 //! A file written anew under a new token key: after a change of a PIN, and where records of a large file of version 1 have
 //! to become unreadable.
 //!
-//! The new file holds no role of before, no record that no longer counts, and nothing that the token key of before opens. It takes the place
-//! of the old one at once, whose bytes are overwritten then. So an old PIN opens nothing that is there: not the file, not what is left of a writer
-//! that was killed ([`super::file`] overwrites that), and no damaged copy that repair has put aside, which goes too.
+//! The new file holds no earlier role, no record that no longer counts, and nothing that the earlier token key opens. It replaces the old one in one
+//! step, whose bytes are then overwritten. So an old PIN opens nothing: neither the file, nor what a killed writer left ([`super::file`] overwrites
+//! that), nor a damaged copy that repair has kept, which is removed too.
 //!
 //! Logins go on, by the secret of their role, unless that role's PIN was changed ([`super::role`]). A process that was logged in by the changed PIN
 //! uses the objects that it has read, and learns which of them are gone; to read more it has to log in again.

@@ -1,4 +1,4 @@
-//! Files that were cut, changed and filled: what is read of them. The keys are made without a PIN's derivation, which takes its time.
+//! Files that were cut, changed and filled, and what is read of them. The keys are made without the derivation from a PIN, which is slow.
 
 use super::format::{Header, Kind, Slot, Version};
 use super::read::Eyes;
@@ -79,7 +79,7 @@ pub(super) fn labels(objects: &Table) -> BTreeSet<String> {
     found.collect()
 }
 
-/// A file after some changes: its length, what it held and its bytes after each.
+/// A file after some changes: after each, its length, the objects in it and its bytes.
 fn history(path: &Path, login: &Arc<Login>) -> Vec<(u64, BTreeSet<String>, Vec<u8>)> {
     let (store, objects) = (new_store(path, login), Table::new());
     store.refresh(&objects).unwrap();

@@ -1,4 +1,4 @@
-//! What programs load or start to encrypt, which no list of libraries names: plugins by their configuration, and other programs.
+//! Plugins that programs load by their configuration, and other programs that they start, to encrypt: no list of libraries names these.
 
 use std::path::{Path, PathBuf};
 

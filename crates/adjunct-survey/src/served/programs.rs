@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 /// No script's interpreter is a script's interpreter's interpreter's ...
 const DEPTH: u32 = 4;
 
-/// A program and what is to be said of it.
+/// A program, the verdict on it and the notes to show.
 #[derive(Debug, Clone, Serialize)]
 pub struct Judged {
     /// The file, without symbolic links.

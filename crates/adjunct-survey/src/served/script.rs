@@ -1,4 +1,4 @@
-//! Scripts: what they run in.
+//! Scripts: the interpreter that runs them.
 
 use std::io::Read;
 use std::path::{Path, PathBuf};

@@ -28,7 +28,7 @@ impl State {
         }
     }
 
-    /// The exit status for it.
+    /// The exit status of `adjunct doctor` for this state.
     pub fn code(self) -> u8 {
         match self {
             State::Served | State::ServedThroughPlugin => 0,
@@ -38,16 +38,16 @@ impl State {
     }
 }
 
-/// Whether, why, and what to do.
+/// The verdict on a program or process: whether it is served, why not, and what to do.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Verdict {
-    /// Whether.
+    /// Whether it is served.
     pub state: State,
-    /// Why not, in a word.
+    /// Why it is not served, in a word.
     pub cause: Option<Cause>,
     /// What serves it, or why it is not served.
     pub because: String,
-    /// What to do about it.
+    /// What the user can do to have it served.
     pub advice: Option<String>,
 }
 
@@ -100,7 +100,7 @@ impl Verdict {
     }
 }
 
-/// What to do about a cause, where that does not depend on who it is.
+/// What to do about a cause, where that is the same for every program.
 fn remedy(cause: Cause) -> Option<String> {
     let text = match cause {
         Cause::NotInForce => {

@@ -1,7 +1,7 @@
-//! `chzcrypt`: takes cards and domains on and off, and sets the bus, with the options, words and exit statuses of s390-tools'.
+//! `chzcrypt`: sets cards and domains online and offline, and parameters of the bus, with the options, messages and exit statuses of s390-tools'.
 //!
-//! Where the original writes an attribute and reads it back, adjunctd is asked; what it refuses has the original's words and, on a line
-//! of its own, the reason.
+//! Where the original writes an attribute and reads it back, this tool sends adjunctd a request; a refusal is reported in the original's words, with
+//! the reason on another line.
 
 use super::scan::{self, Scan};
 use super::tool::{Answer, Request, Stop, Tool, UNAVAILABLE};

@@ -63,7 +63,7 @@ impl<'a> Device<'a> {
         adjunct_tool::escape::shown(&self.card.kind)
     }
 
-    /// What the functions make of it.
+    /// The mode of the card by its functions, as lszcrypt names it.
     pub fn mode(&self) -> &'static str {
         let has = |bit| self.card.functions & bit != 0;
         match () {

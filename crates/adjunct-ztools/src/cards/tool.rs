@@ -1,4 +1,4 @@
-//! What the tools for cards have in common: how they report, and how they come to the state and to the daemon.
+//! What the tools for cards have in common: how they report, and how they reach the state and the daemon.
 
 use adjunct_card_state::control::{self, Reply};
 use adjunct_card_state::folder::Folder;

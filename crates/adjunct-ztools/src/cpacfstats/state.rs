@@ -1,4 +1,4 @@
-//! From which values on the counters are shown: enabled or not, and what was there at the last change.
+//! The state of each counter: enabled or not, and the values at the last change, from which it is shown.
 //!
 //! A file of root's in /run, which a restart of the machine empties as it does the counters themselves. It is named by the key of the
 //! counters it is about, so that programs with counters of their own (`ADJUNCT_STATS_KEY`) have a state of their own.

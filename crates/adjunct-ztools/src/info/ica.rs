@@ -112,8 +112,7 @@ impl Report {
         }
     }
 
-    /// The table of functions. *Dynamic* is what batches serve, which stand for a card, *static* what the processor's
-    /// instructions do.
+    /// The table of functions. *Dynamic* marks functions that batches serve, in place of a card; *static* those that the processor's instructions do.
     pub fn functions(&self) -> String {
         let frame = Frame {
             title: "              Cryptographic algorithm support      \n",

@@ -57,7 +57,7 @@ impl Task {
         !matches!(self, Task::List | Task::Export | Task::Wrap | Task::ListCert | Task::ExportCert)
     }
 
-    /// Whether objects are selected for it.
+    /// Whether the task works on selected objects.
     pub(super) const fn selects(self) -> bool {
         !matches!(self, Task::Generate | Task::Import | Task::Unwrap | Task::ImportCert)
     }

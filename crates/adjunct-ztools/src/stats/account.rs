@@ -1,4 +1,4 @@
-//! Users: who is asking, and about whom.
+//! Users: the one who runs the command, and the one whose counters are asked for.
 
 use adjunct::counters;
 use adjunct_tool::Failure;

@@ -94,7 +94,7 @@ impl<const ROOM: usize> Digest<ROOM> {
         self.message.bytes == 0
     }
 
-    /// Whether instructions of this machine serve it.
+    /// Whether instructions of this machine serve the digest.
     #[inline]
     pub fn in_hardware(&self) -> bool {
         self.message.tally.path() == Path::Hardware
@@ -255,7 +255,7 @@ impl Once {
         Once { method, tally: Tally::new(method.function, 0) }
     }
 
-    /// Whether instructions of this machine serve it.
+    /// Whether instructions of this machine serve the digest.
     #[inline(always)]
     pub fn in_hardware(self) -> bool {
         self.tally.path() == Path::Hardware

@@ -337,7 +337,7 @@ impl CmacOnce {
         CmacOnce { cipher, tally: tally(cipher) }
     }
 
-    /// Whether instructions of this machine serve it.
+    /// Whether instructions of this machine serve the MAC.
     #[inline]
     pub fn in_hardware(self) -> bool {
         self.tally.path() == Path::Hardware

@@ -1,7 +1,7 @@
 //! Random bytes: requests for them (P_RNG), which count themselves, and what is drawn within other operations, which does not.
 //!
-//! They are of the CPU library's generator, CTR-DRBG seeded by the operating system, which is safe after forks; on s390x with bytes of
-//! the true random number generator mixed in, where there is one.
+//! They come from the CPU library's generator, CTR-DRBG seeded by the operating system, which is safe after forks; on s390x with bytes of the true
+//! random number generator mixed in, where there is one.
 
 use super::Tally;
 use crate::catalogue::{Direction, Function, Path};
@@ -24,7 +24,7 @@ impl Generator {
         Generator(Tally::new(Function::Prng, 0))
     }
 
-    /// Whether instructions of this machine serve it.
+    /// Whether instructions of this machine serve the generator.
     #[inline]
     pub fn in_hardware(self) -> bool {
         self.0.path() == Path::Hardware

@@ -1,5 +1,5 @@
-//! What stands around the payload of a TLS record under a CBC cipher, taken off in constant time (RFC 5246, 6.2.3.2;
-//! RFC 6101, 5.2.3.2). `tests/constant_time` checks that.
+//! Removes padding and MAC from a TLS record under a CBC cipher, in constant time (RFC 5246, 6.2.3.2; RFC 6101, 5.2.3.2). `tests/constant_time`
+//! checks that.
 
 use adjunct_cpu as cpu;
 use std::hint::black_box;

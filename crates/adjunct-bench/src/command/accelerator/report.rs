@@ -104,7 +104,7 @@ pub struct KernelRow {
     pub instructions: Option<f64>,
     /// Operations a second if the unit did nothing else.
     pub limit: Option<f64>,
-    /// The operations' share of that.
+    /// The kernel's rate as a share of [`limit`](Self::limit).
     pub share: Option<f64>,
 }
 

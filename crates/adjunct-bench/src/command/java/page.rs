@@ -1,5 +1,5 @@
-//! The report as one self-contained page: the papers' charts (throughput, response times), what it cost, and what was counted. It
-//! asks for nothing from elsewhere and runs no script.
+//! The report as one self-contained page: the papers' charts (throughput, response times), processor time and memory, and the counters. It loads
+//! nothing from elsewhere and runs no script.
 
 use super::report::{Report, Row, WAYS};
 use crate::harness::page::{capital, facts, svg_open};

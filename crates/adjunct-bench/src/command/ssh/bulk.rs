@@ -27,8 +27,8 @@ pub struct Effort {
 const LONG: Duration = Duration::from_secs(60);
 /// The fewest copies that have a median and quartiles.
 pub const LEAST: usize = 3;
-/// A subject is tried with this part of its file, but not with less than [`SAMPLE`]: what a login takes more or less than others
-/// counts as many times as the file is longer than what was tried.
+/// A subject's time is estimated from this part of its file, but from no less than [`SAMPLE`]: the random error of a login is multiplied by the ratio
+/// of the file to the part.
 const PART: u64 = 4;
 /// How long the bytes of a copy take at least, beside its login.
 const LOGINS: f64 = 0.5;
@@ -343,7 +343,7 @@ impl State {
         }
     }
 
-    /// What was measured, without what starting and logging in took.
+    /// The row of a subject: its figures without the time of starting and logging in.
     fn row(self, known: &Known, starts: &[Taken; 3]) -> Row {
         let name = self.subject.name();
         let detail = known.detail(&self.subject, self.bytes);

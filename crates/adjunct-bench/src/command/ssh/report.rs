@@ -158,7 +158,7 @@ pub struct Row {
     /// What the paper found, by a measure's `id`.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub paper: BTreeMap<String, f64>,
-    /// What adjunct served of it.
+    /// Which parts of the connection adjunct served.
     #[serde(default)]
     pub served: Served,
     /// The figures, by a measure's `id`.

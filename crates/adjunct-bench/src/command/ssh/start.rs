@@ -73,7 +73,7 @@ impl Starts {
     }
 }
 
-/// What is left of a figure without what the start took of it. Never nothing: where both are alike, the copy was too short to tell.
+/// A figure without the part that starting took, at least a hundredth of the figure: where both are alike, the copy was too short to tell.
 pub fn without(all: f64, start: f64) -> f64 {
     (all - start).max(all * 0.01)
 }

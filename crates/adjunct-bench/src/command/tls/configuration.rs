@@ -1,4 +1,4 @@
-//! What each server is told: its configuration, and the words it is started with.
+//! The configuration and the command line of each server.
 
 use super::plan::{Case, Kind};
 use super::stage::{Stage, own_key, user};

@@ -1,5 +1,5 @@
-//! The report as one self-contained page: what came of it in a sentence, ratios to stock as charts, all figures as tables, the papers'
-//! table, the machine. It asks for nothing from elsewhere and runs no script.
+//! The report as one self-contained page: the result in a sentence, ratios to stock as charts, all figures as tables, the papers' table, the machine.
+//! It loads nothing from elsewhere and runs no script.
 
 use super::plan::{Key, Side};
 use super::report::{Report, Row, Server};

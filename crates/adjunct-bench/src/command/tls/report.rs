@@ -17,7 +17,7 @@ pub const FORMAT: u32 = 1;
 /// Part of the CPU time of the load's processors above which the load, not the server, limits the transactions of a second.
 const SATURATED: f64 = 0.95;
 
-/// What slices of a side came to, and what was counted in them.
+/// The results of a side's slices, with what the counters say of them.
 #[derive(Debug, Clone, Default)]
 pub struct Measured {
     pub loaded: Vec<Loaded>,

@@ -51,9 +51,9 @@ pub(super) struct Refusal {
 /// What a file says, and why it would be refused.
 #[derive(Debug, Default)]
 pub(super) struct Config {
-    /// Why, in the order of the file; empty where the JDK takes it.
+    /// Why the JDK refuses the file, in its order; empty where it accepts the file.
     pub refusals: Vec<Refusal>,
-    /// What the JDK does not refuse, and surely was not meant: line, what, what to do.
+    /// Mistakes that the JDK does not refuse: line, what is wrong, what to do.
     pub slips: Vec<(u32, String, String)>,
     /// Entries of one value, by keyword.
     pub values: BTreeMap<String, Entry<String>>,

@@ -34,7 +34,7 @@ struct Parser<'a> {
     secmod: bool,
 }
 
-/// What was read, or the mistake that ends it, which is noted or comes along.
+/// What was read, or the mistake that ended reading it, which the caller notes or passes on.
 type Read<T> = Result<T, Refusal>;
 
 const NUMBER_FIX: &str = "write a number up to 2147483647, or 0x7fffffff";

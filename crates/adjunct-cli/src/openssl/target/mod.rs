@@ -1,4 +1,4 @@
-//! Whom adjunct is switched on for: all programs, sshd alone, or this user's ssh alone.
+//! The programs that adjunct is enabled for: all programs, sshd alone, or this user's ssh alone.
 //!
 //! All programs read the system's openssl.cnf. One program alone reads a configuration of its own that includes the
 //! system's, because `OPENSSL_CONF` in its environment says so: sshd's is set by its service (`sshd`, `service`,
@@ -117,7 +117,7 @@ fn base(whom: &str, system: &Path, header: &[String]) -> Result<Vec<u8>, Failure
     Ok(text.into_bytes())
 }
 
-/// Whether an own configuration is in force, what keeps it from that, and what its engine serves.
+/// Finds out whether a target's own configuration is in force, which problems prevent that, and what its engine serves.
 fn look(target: &mut TargetState) {
     let config = target.config.as_path();
     match state_of(config) {

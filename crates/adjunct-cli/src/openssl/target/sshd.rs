@@ -295,7 +295,7 @@ fn system_path() -> PathBuf {
     super::system_config().map_or_else(|_| PathBuf::from("/etc/ssl/openssl.cnf"), |file| file.path)
 }
 
-/// A note about the sshd that runs: it has what it loaded when it started.
+/// A note about the running sshd, which uses the configuration and module that it loaded at its start.
 fn running(restart: &str) -> Option<String> {
     let listener = programs::services("sshd").into_iter().next()?;
     let Ok(maps) = files::of_process(Path::new(&format!("/proc/{listener}/maps"))) else {

@@ -186,7 +186,7 @@ impl<'a> Login<'a> {
         [self.client.is_some(), self.server.is_some() && !self.server_ended]
     }
 
-    /// What went wrong, from what both sides wrote; `server` is the log of a server that is not its own.
+    /// The failure, explained from the output of both sides; `server` is the server where the login has none of its own.
     pub fn explain(&self, server: Option<&Sshd>) -> Failure {
         let server = server.or(self.server.as_ref()).map(Sshd::log).unwrap_or_default();
         Failure::new(explain(&self.files.log(), &server))

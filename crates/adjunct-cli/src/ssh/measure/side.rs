@@ -1,4 +1,4 @@
-//! What the two programs of a connection are told about OpenSSL: by their environment.
+//! The OpenSSL configuration of the two programs of a connection, set by their environment.
 
 use crate::ssh::lab::Environment;
 use std::path::{Path, PathBuf};

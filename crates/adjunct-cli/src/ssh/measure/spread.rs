@@ -1,4 +1,4 @@
-//! What repetitions of one measurement tell, and how surely.
+//! The median of repetitions of one measurement, and its error.
 
 use serde::{Deserialize, Serialize};
 

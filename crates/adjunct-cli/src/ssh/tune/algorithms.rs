@@ -1,4 +1,4 @@
-//! What the names of OpenSSH's algorithms say.
+//! Properties of OpenSSH's algorithms that follow from their names.
 
 use serde::{Deserialize, Serialize};
 

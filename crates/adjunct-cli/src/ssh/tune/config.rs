@@ -77,14 +77,14 @@ pub struct Setting {
     pub at: Place,
     /// The Host or Match line above it, where it holds for some only.
     pub only: Option<String>,
-    /// How many settings were read before it.
+    /// The number of settings that were read before this one.
     pub order: usize,
 }
 
 /// A place where adjunct's file is included.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Reached {
-    /// How many settings were read before it.
+    /// The number of settings that were read before adjunct's file.
     pub order: usize,
     /// The Host or Match line above the Include, where it is included for some only.
     pub only: Option<String>,

@@ -162,7 +162,7 @@ pub struct Gain {
 const USELESS: f64 = 0.5;
 
 impl Gain {
-    /// Works out the gain from what is agreed on today to what is agreed on then; `None` where no side measured both.
+    /// Works out the gain of the algorithms that are agreed on afterwards (`then`) over those of `today`; `None` where no side measured both.
     pub fn of(trial: &Trial, today: &Choice, then: &Choice) -> Option<Gain> {
         let has = |with| trial.step(with, today).is_some() && trial.step(with, then).is_some();
         let (stock, accelerated) = (has(With::Stock), has(With::Adjunct));

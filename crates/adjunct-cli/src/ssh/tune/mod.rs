@@ -1,10 +1,10 @@
 //! `adjunct ssh tune`: measures this machine's own ssh and sshd and puts their algorithms into the order that costs least,
 //! within a policy.
 //!
-//! [`system`] asks the programs what is in force, [`config`] finds where it was set, [`survey`] measures, [`policy`] and
-//! [`order`] choose, [`peers`] holds the lists against the clients and servers that are known, [`gain`] says what it brings, [`plan`]
-//! writes what would be written, [`apply`] tries it, puts it in place and takes it away, [`report`] shows all of it. `options` is the
-//! command line, `figures` what is measured and on which sides, `end` what is shown and kept.
+//! [`system`] asks the programs what is in force, [`config`] finds where it was set, [`survey`] measures, [`policy`] and [`order`] choose, [`peers`]
+//! checks the lists against the known clients and servers, [`gain`] computes the gain, [`plan`] composes the files, [`apply`] tries them, puts them
+//! in place and removes them, [`report`] shows all of it. `options` is the command line, `figures` decides what is measured and on which sides, `end`
+//! shows and keeps the results.
 
 pub mod algorithms;
 pub mod apply;

@@ -1,5 +1,4 @@
-//! The order of algorithms: by policy, then by what they cost here, then by what this machine has instructions for, then as
-//! OpenSSH has it.
+//! The order of algorithms: by policy, then by their measured cost, then by whether this machine has instructions for them, then in OpenSSH's order.
 
 use super::algorithms::{Kind, authenticates, measured_as};
 use super::policy::Policy;
@@ -9,7 +8,7 @@ use crate::ssh::verify::knowledge;
 use adjunct::ops::choice as route;
 
 /// Orders the `names` that the policy allows, the cheapest first within each rank. Where costs are not clearly apart, ciphers that this machine has
-/// instructions for go first, and otherwise the order in `names` stays; what was not measured stays behind what was.
+/// instructions for go first, and otherwise the order in `names` stays; algorithms that were not measured come after those that were.
 pub fn order(policy: &Policy, kind: Kind, names: &[String], cost: impl Fn(&str) -> Option<Spread>) -> Vec<String> {
     let mut ranked: Vec<(usize, &String)> =
         names.iter().filter_map(|name| Some((policy.rank(kind, name)?, name))).collect();

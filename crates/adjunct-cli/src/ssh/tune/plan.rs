@@ -20,7 +20,7 @@ pub const MARK: &str = "# Written by `adjunct ssh tune --apply`; `adjunct ssh tu
 /// The beginning of the line that names the policy.
 const POLICY: &str = "# Policy ";
 
-/// The line of a file whose folder was made with it.
+/// The line in a file for which `--apply` also made the folder.
 pub const FOLDER_MADE: &str = "# Its folder was made with it.";
 
 /// The beginning of the last line, which tells whether the file was changed since.

@@ -1,5 +1,5 @@
-//! The measurement: every cipher with every MAC, every key exchange, every type of key; and then what was chosen of them beside what is
-//! agreed on today, by itself.
+//! The measurement: every cipher with every MAC, every key exchange, every type of key; and then, in a measurement of its own, the chosen algorithms
+//! compared with those that are agreed on today.
 
 use super::algorithms::{authenticates, measured_as};
 use super::gain::{Choice, Step, Trial, With};
@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
-/// What was measured, on what.
+/// The results of the measurement, with the machine and programs that they hold for.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Survey {
     /// The processor.
@@ -37,7 +37,7 @@ pub struct Survey {
     /// Whether all of the survey was measured with adjunct.
     #[serde(default)]
     pub accelerated: bool,
-    /// What is agreed on today and what was chosen, stock and with adjunct.
+    /// The suite that is agreed on today compared with the chosen one, stock and with adjunct.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub trial: Option<Trial>,
     /// Key exchanges.

@@ -65,7 +65,7 @@ pub(super) enum Seen {
 pub(super) enum Served {
     /// adjunct, with dedicated instructions.
     Hardware,
-    /// adjunct, without.
+    /// adjunct, without dedicated instructions.
     Software,
     /// adjunct, but only partly in hardware, or only a part of it.
     Partly,
@@ -189,7 +189,7 @@ impl What {
         }
     }
 
-    /// Whether the session's data go through it.
+    /// Whether the session's data go through this part.
     pub(super) const fn bulk(self) -> bool {
         matches!(self, What::CipherToServer | What::MacToServer | What::CipherToClient | What::MacToClient)
     }
@@ -402,7 +402,7 @@ fn proof(function: Function, bits: usize, direction: Option<Direction>, moved: &
     }
 }
 
-/// Why adjunct did not serve it.
+/// The verdict on a part that adjunct did not count, with the reason.
 fn uncounted(reach: &Reach, act: Option<Act>, end: &End) -> Verdict {
     let not = |cause, why: String| Verdict::new(Served::NotByAdjunct, cause, why);
     let noted = |text: &str| if reach.note.is_empty() { text.to_owned() } else { reach.note.to_owned() };

@@ -1,4 +1,4 @@
-//! Why there was no session, in one line: what is wrong, where, and what to do.
+//! The one line that explains why there was no session: what is wrong, where, and what to do.
 
 use super::log::Log;
 

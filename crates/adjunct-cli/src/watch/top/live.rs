@@ -1,4 +1,4 @@
-//! The terminal while `adjunct top` runs: raw, on its second screen, and as it was before once it ends, however it ends.
+//! The terminal while `adjunct top` runs: in raw mode, on the alternate screen, and restored however the command ends.
 
 use super::app::{App, Then};
 use super::draw::{Title, draw};

@@ -1,4 +1,4 @@
-//! `adjunct top`: what is done just now, by whom and by what.
+//! `adjunct top`: the operations of the last interval, by user, process and hardware.
 
 mod app;
 mod draw;

@@ -149,7 +149,8 @@ impl Kdf<'_> {
         ensure(iterations == 1 && counters <= 1 && lengths <= 1 && forms, CKR_MECHANISM_PARAM_INVALID)
     }
 
-    /// What the function takes in, of this number and what is iterated; without both, what the double pipeline begins with.
+    /// The input of the pseudorandom function for a step with this counter and iteration value; without a step, the first input of the double
+    /// pipeline.
     fn input(&self, step: Option<(u64, &[u8])>, length: [u64; 2], others: &[Held]) -> Result<Zeroizing<Vec<u8>>> {
         let (mut data, mut others) = (Zeroizing::new(Vec::new()), others.iter());
         for part in &self.parts {

@@ -65,7 +65,7 @@ impl Out {
     }
 }
 
-/// A command: what is between its head and its sessions, those, and its parameters.
+/// The bytes of a command: header, handles, sessions and parameters.
 pub fn command(code: u32, handles: &[u32], sessions: &[u8], parameters: &[u8]) -> Vec<u8> {
     let session_bytes = if sessions.is_empty() { 0 } else { 4 + sessions.len() };
     let length = HEAD + 4 * handles.len() + session_bytes + parameters.len();

@@ -1,7 +1,7 @@
 //! `zcryptctl`: nodes, each a socket of its own that allows some cards, domains and requests, with the commands, words and exit statuses of
 //! s390-tools'.
 //!
-//! A node there is a character device with attributes; here adjunctd has it, and is asked.
+//! On IBM Z a node is a character device with attributes; here adjunctd keeps the nodes, and the tool sends it requests.
 
 mod config;
 
@@ -77,7 +77,7 @@ enum Verb {
     Change(List, bool),
 }
 
-/// The commands: name, what is done, what follows the name, and what the command does in words.
+/// The commands: name, action, arguments, and the line of help.
 const COMMANDS: [(&str, Verb, &str, &str); 13] = [
     ("list", Verb::List, "", "Show all nodes, and what they allow."),
     (

@@ -1,4 +1,4 @@
-//! Intervals: the numbers at their ends, and what lies between.
+//! Intervals: the numbers at both ends, and their differences.
 
 use super::print::{Printer, Row, Subject};
 use super::select::Selection;
@@ -154,7 +154,7 @@ fn samples(machine: &Machine, wanted: &Wanted, selection: &Selection) -> BTreeMa
     samples
 }
 
-/// Says what came and what went.
+/// Prints the cards and domains that appeared and those that disappeared.
 fn changed(before: &BTreeMap<Key, Sample>, now: &BTreeMap<Key, Sample>, wanted: &Wanted) {
     let name = |(card, domain): &Key| match domain {
         None => format!("Card {card:02x}"),

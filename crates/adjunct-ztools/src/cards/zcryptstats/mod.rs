@@ -1,7 +1,7 @@
 //! `zcryptstats`: what cards and domains did in intervals of time, with the options, columns, words and exit statuses of s390-tools'.
 //!
-//! The original asks the firmware, for which it has to be root. Here the numbers are those that the card processes count, and any user
-//! may look. A card that comes back with smaller numbers than it had has started anew, and is shown from the next interval on.
+//! The original asks the firmware, for which it has to be root. Here the numbers are those that the card processes count, and any user may look. A
+//! card whose numbers are smaller than before was restarted, and is shown from the next interval on.
 
 mod measure;
 mod print;

@@ -57,7 +57,8 @@ fn count(function: Function, outcome: Outcome) {
     Tally::new(function, 0).ran(outcome).count(Direction::Encrypt, 0);
 }
 
-/// What instructions have done, or else what `library` does: OpenSSL's default provider. Where that fails, nothing counts.
+/// The result by instructions, or else that of `library`, which is OpenSSL's default provider. Counts by which of them served; counts nothing where
+/// that fails.
 fn first<T>(function: Function, instructions: Option<T>, library: impl FnOnce() -> Option<T>) -> Option<T> {
     if instructions.is_some() {
         count(function, Outcome::Instructions);

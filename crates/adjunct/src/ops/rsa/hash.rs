@@ -55,7 +55,7 @@ impl Hash {
         around + self.size()
     }
 
-    /// OpenSSL's first name of it.
+    /// OpenSSL's first name of the hash.
     pub fn name(self) -> &'static str {
         match self {
             Hash::One(method) => method.name,

@@ -1,4 +1,4 @@
-//! What to do, by what was measured.
+//! Advice that follows from the measurements.
 
 use crate::command::ssh::opening::{Opening, Suite};
 use crate::command::ssh::report::{Column, Report, Row, Verdict, number};

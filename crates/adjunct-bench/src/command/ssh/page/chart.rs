@@ -93,7 +93,7 @@ pub struct Bar<'a> {
     pub column: Column,
     /// Length and whiskers.
     pub stat: &'a Stat,
-    /// What stands right of it.
+    /// The text to the right of the bar.
     pub text: String,
 }
 

@@ -1,5 +1,5 @@
-//! The report as one self-contained page: the answer in one sentence and one chart, then the papers' tables by their subject (today's
-//! ciphers, logins, old ciphers), the machine, and what to do. It asks for nothing from elsewhere and runs no script.
+//! The report as one self-contained page: the answer in one sentence and one chart, then the papers' tables by their subject (today's ciphers,
+//! logins, old ciphers), the machine, and what to do. It loads nothing from elsewhere and runs no script.
 
 mod advice;
 mod chart;

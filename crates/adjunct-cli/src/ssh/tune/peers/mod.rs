@@ -22,7 +22,7 @@ pub enum Role {
     Client,
     /// This machine's ssh logs in to the peer.
     Server,
-    /// Either, with the same lists.
+    /// Client and server, with the same lists.
     Both,
 }
 

@@ -51,7 +51,7 @@ Examples:
 
 Exit status: 0 done, 1 it failed or the command line is wrong.";
 
-/// The command line's definition, for its help, man page and completions; [`parse`] reads it.
+/// The command line's definition, for its help, man page and completions; [`request`] reads it.
 pub fn command() -> Command {
     let long = |name: &'static str, help: &'static str| Arg::new(name).long(name).help(help).action(ArgAction::SetTrue);
     let flag = |letter: char, name: &'static str, help: &'static str| long(name, help).short(letter);

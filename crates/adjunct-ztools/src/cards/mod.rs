@@ -2,11 +2,11 @@
 //!
 //! What is shown is read from the state that adjunctd and its card processes keep in shared memory; what is changed is asked of adjunctd.
 
-pub mod chzcrypt;
+pub(crate) mod chzcrypt;
 pub mod device;
 pub mod lszcrypt;
 mod scan;
-pub mod table;
+mod table;
 pub mod tool;
 pub mod zcryptctl;
-pub mod zcryptstats;
+pub(crate) mod zcryptstats;

@@ -1,7 +1,7 @@
 //! `cpacfstats`: what dedicated instructions did for all users together, as counters that are enabled, disabled, reset and printed.
 //!
 //! On IBM Z a daemon keeps these counters, which the machine counts. Here they are the counters of all users (`adjunct stats --all-users`), hardware
-//! alone, and a file of root's holds the values from which each is shown ([`state`]), so that resetting them does not change those of `icastats`, and
+//! alone, and a file of root's holds the values from which each is shown (`state`), so that resetting them does not change those of `icastats`, and
 //! no daemon is needed.
 
 mod counter;

@@ -114,7 +114,7 @@ const COMMANDS: [(&str, Verb, &str, &str); 13] = [
     ("listconfig", Verb::ListConfig, "", "Show all nodes as config reads them."),
 ];
 
-/// The command line's definition, for its help, man page and completions; [`parse`] reads it.
+/// The command line's definition, for its help, man page and completions; [`request`] reads it.
 pub fn command() -> Command {
     let commands = COMMANDS.iter().fold("Commands:\n".to_owned(), |text, (name, _, rest, help)| {
         format!("{text}  {:<22}{help}\n", format!("{name} {rest}"))

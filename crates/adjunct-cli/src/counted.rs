@@ -1,10 +1,10 @@
 //! Counters of a run's own: the operations that it measures or checks are not in the users' statistics, and operations of other programs are not in
 //! its figures. Every command that loads adjunct's modules to measure them counts this way.
 
-use crate::ssh::lab::Environment;
 use adjunct::catalogue::Function;
 use adjunct::counters::{Apart, Snapshot};
 use adjunct_tool::Failure;
+use adjunct_tool::process::Environment;
 use serde::{Deserialize, Serialize};
 use std::sync::atomic::AtomicU32;
 use std::sync::atomic::Ordering::Relaxed;

@@ -16,16 +16,14 @@ pub mod java;
 pub mod openssl;
 pub mod setup;
 pub mod ssh;
+mod start;
 pub mod stats;
 mod token;
 pub mod watch;
-mod ztools;
 
-pub use adjunct_survey::module;
 pub use adjunct_tool::Failure;
 use adjunct_tool::interrupt;
 use adjunct_ztools::Name;
-pub use adjunct_ztools::cpacfstats;
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 use std::ffi::OsString;
 use std::process::ExitCode;
@@ -110,7 +108,7 @@ impl Cli {
             Command::Top(args) => watch::top::run(&args),
             Command::Check(args) => watch::check::run(&args),
             Command::Exporter(args) => watch::exporter::run(&args),
-            Command::Bench(_) => bench::start(),
+            Command::Bench(_) => Err(start::bench()),
             Command::Generate(args) => generate::run(&args),
         }
     }
@@ -137,7 +135,7 @@ pub fn ended(done: Result<ExitCode, Failure>) -> ExitCode {
 
 fn run(args: Vec<OsString>) -> Result<ExitCode, Failure> {
     match args.first().and_then(|called| Name::of(called)) {
-        Some(name) => Err(ztools::start(name, args)),
+        Some(name) => Err(start::tool(name)),
         None => parsed(args)?.run(),
     }
 }

@@ -49,7 +49,7 @@ pub struct Args {
     pub newest: Option<PathBuf>,
     /// The module.
     #[command(flatten)]
-    pub module: crate::module::Args,
+    pub module: adjunct_survey::module::Args,
     /// The libcrypto of stock and adjunct [default: the system's]
     #[arg(long, value_name = "PATH")]
     pub libcrypto: Option<PathBuf>,

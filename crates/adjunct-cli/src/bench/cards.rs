@@ -62,7 +62,7 @@ pub struct Args {
     pub json: Option<PathBuf>,
     /// The module.
     #[command(flatten)]
-    pub module: crate::module::Args,
+    pub module: adjunct_survey::module::Args,
     /// The libcrypto to use [default: the system's]
     #[arg(long, value_name = "PATH")]
     pub libcrypto: Option<PathBuf>,

@@ -8,10 +8,7 @@ pub mod java;
 pub mod openssl;
 pub mod pkcs11;
 pub(crate) mod seconds;
-mod start;
 pub mod tls;
-
-pub use start::start;
 
 use adjunct_tool::Failure;
 use std::ffi::OsString;

@@ -87,7 +87,7 @@ pub struct Args {
     pub html: Option<PathBuf>,
     /// The module.
     #[command(flatten)]
-    pub module: crate::module::Args,
+    pub module: adjunct_survey::module::Args,
     /// Be the load of another process of this command
     #[arg(long, hide = true)]
     pub load: bool,

@@ -69,7 +69,7 @@ pub struct Args {
     pub from: Option<PathBuf>,
     /// The module.
     #[command(flatten)]
-    pub module: crate::module::Args,
+    pub module: adjunct_survey::module::Args,
     /// The ssh client to use; scp and ssh-keygen are taken from beside it
     #[arg(long)]
     pub ssh: Option<PathBuf>,

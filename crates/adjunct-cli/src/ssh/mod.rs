@@ -12,6 +12,7 @@ pub mod tryout;
 pub mod tune;
 pub mod verify;
 
+use crate::start;
 use adjunct_tool::Failure;
 use std::process::ExitCode;
 
@@ -55,11 +56,11 @@ impl Args {
 /// [`Failure`] with the one line to show.
 pub fn run(args: &Args) -> Result<ExitCode, Failure> {
     if let Command::Bench(_) = &args.command {
-        return crate::bench::start();
+        return Err(start::bench());
     }
     adjunct_tool::interrupt::catch_interrupts();
     match &args.command {
-        Command::Bench(_) => crate::bench::start(),
+        Command::Bench(_) => Err(start::bench()),
         Command::Try(args) => tryout::run(args),
         Command::Verify(args) => verify::run(args),
         Command::Tune(args) => tune::run(args),

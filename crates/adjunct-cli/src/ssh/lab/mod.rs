@@ -13,6 +13,7 @@ pub(crate) mod runtime;
 mod server;
 mod setup;
 
+pub use adjunct_tool::process::Environment;
 pub(in crate::ssh) use config::client_options;
 pub use login::Login;
 pub(in crate::ssh) use login::ssh;
@@ -20,4 +21,4 @@ pub use place::{HOST, Place};
 pub use programs::Programs;
 pub use programs::locate;
 pub use server::Sshd;
-pub use setup::{Environment, Setup};
+pub use setup::Setup;

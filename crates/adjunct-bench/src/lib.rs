@@ -1,19 +1,11 @@
 //! What `adjunct bench` measures: adjunct beside OpenSSL through EVP, and AWS-LC and our kernels called directly; and the program that
 //! measures it, `adjunct-bench`, which the command starts.
 //!
-<<<<<<< HEAD
 //! * [`libcrypto`]: the libcrypto that is called, loaded at run time; [`symmetric`] and [`publickey`]: the operations that are measured with it.
 //! * [`harness`]: what every measurement is run on; [`measure`]: timing of work; [`meter`]: the run's environment; [`units`]: the rates of the CPU's
 //!   units.
 //! * [`bulk`]: encryption of whole buffers, by the library and the kernels; [`accelerator`]: public-key operations of several threads; [`crew`]:
 //!   those of several processes; [`handover`]: the least cost of handing an operation over to another thread.
-=======
-//! * [`libcrypto`]: the libcrypto that is called, loaded at run time; [`symmetric`] and [`publickey`]: what is done with it.
-//! * [`harness`]: what every measurement is run on; [`measure`]: timing of work; [`meter`]: the run's environment; [`units`]: the rates of
-//!   the CPU's units.
-//! * [`bulk`]: encryption of whole buffers, by the library and the kernels; [`accelerator`]: public-key operations of several threads;
-//!   [`crew`]: the same of several processes; [`handover`]: what handing them over costs at least.
->>>>>>> 1d39af29 (adjunct-bench: a line of its documentation is wrapped)
 //! * [`tls`]: clients that do TLS transactions with real servers.
 //!
 //! * [`command`]: the program's subcommands, with their reports. They call no library and no kernel themselves, and have no unsafe code.

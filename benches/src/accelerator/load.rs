@@ -26,7 +26,7 @@ pub struct Plan {
     pub repeats: usize,
 }
 
-/// What one side did.
+/// The rates and latencies of one side.
 #[derive(Debug, Clone, Default)]
 pub struct Measured {
     /// Operations per second of wall time, of all threads together: the median of the slices.
@@ -39,7 +39,7 @@ pub struct Measured {
     pub p50: f64,
     /// Latency in nanoseconds that 99 of 100 operations took at most.
     pub p99: f64,
-    /// What `between` gave for the side's slices, one after the other.
+    /// The results of `between` for the side's slices, one after the other.
     pub extra: Vec<u64>,
 }
 

@@ -35,7 +35,7 @@ pub const PATH: &str = "/etc/adjunct/cards.conf";
 /// More than this is no configuration, in bytes.
 const LONGEST: u64 = 1 << 20;
 
-/// What cards there are.
+/// The configuration: the cards, and the limits of each user.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Config {
     /// The first four characters of a card's type.

@@ -37,7 +37,7 @@ pub use name::Name;
 use std::ffi::OsString;
 use std::process::ExitCode;
 
-/// What stands below the options of `adjunct --help`.
+/// The text below the options of `adjunct --help`.
 const EXAMPLES: &str = "\
 Examples:
   adjunct info             what this CPU serves, and whether that pays

@@ -18,7 +18,7 @@ pub(crate) struct Make {
     missing: &'static str,
     /// Who loads the module.
     users: &'static str,
-    /// What root does to load one that others could change.
+    /// The option by which root loads a module that others could change.
     remedy: &'static str,
     /// The configuration that its path is written into, if any.
     file: Option<&'static str>,
@@ -101,7 +101,7 @@ pub(crate) struct Args {
 }
 
 impl Args {
-    /// What was chosen.
+    /// The choice that these options make.
     pub fn choice(&self) -> Choice<'_> {
         Choice { path: self.path.as_deref(), trusted: self.trusted }
     }

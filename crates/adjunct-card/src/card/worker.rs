@@ -81,7 +81,7 @@ impl Client {
     }
 }
 
-/// What is to be done for a request.
+/// The work of a request: its connection, key and input.
 #[derive(Debug)]
 pub struct Work {
     pub(super) client: Arc<Client>,
@@ -98,7 +98,7 @@ pub enum Wanted {
     Bytes(Zeroizing<Vec<u8>>, Tag),
 }
 
-/// What the workers of a card share.
+/// The state that the workers of a card share.
 #[derive(Debug)]
 pub struct Card {
     pub(super) state: Shared,
@@ -155,7 +155,7 @@ impl Card {
         let _ = link::report(&self.daemon, report);
     }
 
-    /// What a worker does, until the card ends.
+    /// The loop of a worker, which runs until the card ends.
     pub fn work(&self) {
         let mut gathering = None;
         loop {

@@ -28,7 +28,7 @@ const DEPTH: u32 = 8;
 const FUNCTIONS: u32 = 0xEA80_0000;
 const MAX_MESSAGE: u32 = 12 << 10;
 
-/// What became of a program's connection.
+/// The outcome of handing a program's connection to a card.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Handed {
     /// A card has the connection.
@@ -53,7 +53,7 @@ struct Place {
 pub struct Cards {
     folder: Folder,
     config: Config,
-    /// What tools see.
+    /// The state of the cards as tools see it.
     pub machine: Machine,
     places: Vec<Place>,
     state: Shared,
@@ -266,7 +266,7 @@ impl Cards {
         self.listens.is_some()
     }
 
-    /// What programs see.
+    /// The page of shared memory that programs read and write.
     pub fn page(&self) -> &'static Page {
         self.page
     }

@@ -34,7 +34,7 @@ fn is_name(name: &str) -> bool {
 }
 
 impl Nodes {
-    /// What tools are told of a node.
+    /// All nodes, as tools list them.
     pub fn list(&self) -> Vec<Node> {
         self.0.iter().map(|listening| listening.node.clone()).collect()
     }

@@ -143,7 +143,7 @@ pub(super) fn run_source(
     Ok(others)
 }
 
-/// What a module has, as SunPKCS11 shows it.
+/// The properties of a module, as SunPKCS11 shows them.
 #[derive(Debug, Default)]
 pub(super) struct Shown {
     /// The names of its mechanisms, as SunPKCS11 gives them; numbers where it knows none.

@@ -167,7 +167,7 @@ impl<'a> Tokenizer<'a> {
         text
     }
 
-    /// What an escape stands for, its backslash read.
+    /// The character that an escape stands for, after its backslash was read.
     fn escape(&mut self) -> char {
         match self.take() {
             // Java makes a character of the -1 that its reader gives at the end.

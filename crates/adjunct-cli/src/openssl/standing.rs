@@ -44,9 +44,9 @@ pub(super) struct Configuration {
     pub(super) node: bool,
     pub(super) openssl: String,
     pub(super) openssh: Option<String>,
-    /// What keeps the configuration from being in force, one line each.
+    /// Reasons why the configuration is not in force, one line each.
     pub(super) problems: Vec<String>,
-    /// What else to know, one line each.
+    /// Notes, one line each.
     pub(super) notes: Vec<String>,
     /// Programs with a configuration of their own.
     #[serde(rename = "for")]
@@ -147,7 +147,7 @@ pub(crate) struct Standing {
     pub enabled: bool,
     /// Whether adjunct is in force for all programs.
     pub working: bool,
-    /// What keeps adjunct from being in force, one line each.
+    /// Reasons why adjunct is not in force, one line each.
     pub problems: Vec<String>,
     /// Whether adjunct steps back in programs that bring a provider of their own.
     pub yields: bool,
@@ -181,7 +181,7 @@ fn own(target: &TargetState) -> impl Iterator<Item = Own> {
     target.programs.iter().map(move |program| Own { program: program.clone(), config: target.config.clone(), given })
 }
 
-/// What keeps an enabled adjunct from being in force.
+/// Reasons why an enabled adjunct is not in force.
 fn why_not(state: &State, module: Option<&str>) -> Vec<String> {
     let mut lines = Vec::new();
     match module {

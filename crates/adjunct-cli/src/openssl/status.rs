@@ -18,7 +18,7 @@ use std::process::ExitCode;
 /// The exit status where adjunct is not enabled.
 const NOT_ENABLED: u8 = 3;
 
-/// What `status` reports.
+/// The report of `status`.
 #[derive(Debug, Clone, Serialize)]
 struct Report {
     #[serde(flatten)]
@@ -27,7 +27,7 @@ struct Report {
     programs: Survey,
     /// What is to be said of the program that was asked about, or of well-known ones that do not use OpenSSL themselves.
     doctor: Vec<Judged>,
-    /// What runs code that an upgrade of adjunct or OpenSSL has replaced.
+    /// Processes that run code which an upgrade of adjunct or OpenSSL has replaced.
     restarts: Vec<Outdated>,
 }
 

@@ -35,7 +35,7 @@ pub struct Row {
     capacity: Option<f64>,
 }
 
-/// What is known of one side in one row, besides.
+/// Further figures of one side in one row.
 #[derive(Debug, Clone, Serialize)]
 struct Detail {
     function: String,
@@ -121,7 +121,7 @@ impl Report {
         Report { header, units, cpus, always, rows, kernels, details, failed, express, style }
     }
 
-    /// What stands above the tables.
+    /// The text above the tables.
     pub fn heading(&self) -> String {
         let mut out = self.header.text();
         let _ = write!(out, "{} CPUs; G instructions a second: ", self.cpus);
@@ -309,7 +309,7 @@ impl Report {
         names
     }
 
-    /// What stands below the tables.
+    /// The text below the tables.
     pub fn summary(&self) -> String {
         let mut out = String::new();
         if !self.express.is_empty() {

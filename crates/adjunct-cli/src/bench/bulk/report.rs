@@ -7,7 +7,7 @@ use std::fmt::Write;
 
 /// A ratio below this is marked.
 pub const FLOOR: f64 = 0.95;
-/// What EVP shall leave of the kernel's speed, from [`LARGE`] bytes on.
+/// The least share of the kernel's speed that is to remain through EVP, from [`LARGE`] bytes on.
 pub const THROUGH: f64 = 0.85;
 /// Size of a message in bytes from which it counts as large.
 pub const LARGE: usize = 16384;
@@ -27,7 +27,7 @@ pub struct Rates {
     pub library: Option<f64>,
     /// adjunct's code, called directly.
     pub kernel: Option<f64>,
-    /// What the AES unit could do at most, measured in the same turns.
+    /// The limit of the AES unit, measured in the same turns.
     pub limit: Option<f64>,
 }
 
@@ -49,7 +49,7 @@ pub struct Row {
     limit: Option<f64>,
     /// The kernel's share of the limit.
     share: Option<f64>,
-    /// What the system's EVP leaves of the kernel's speed.
+    /// The share of the kernel's speed that remains through the system's EVP.
     evp: Option<f64>,
 }
 
@@ -126,7 +126,7 @@ impl Report {
         Report { header, aes_unit, rows: Vec::new(), failed: Vec::new(), style: Style::of_stdout() }
     }
 
-    /// What stands above the table.
+    /// The text above the table.
     pub fn heading(&self) -> String {
         let mut out = self.header.text();
         let _ = match &self.aes_unit {
@@ -189,7 +189,7 @@ impl Report {
         !self.failed.is_empty()
     }
 
-    /// What stands below the table.
+    /// The text below the table.
     pub fn summary(&self) -> String {
         let count = |which: fn(&Row) -> bool| self.rows.iter().filter(|r| which(r)).count();
         let mut out = format!(

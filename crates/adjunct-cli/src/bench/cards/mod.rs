@@ -112,7 +112,7 @@ pub struct Args {
     worker: Option<String>,
 }
 
-/// What a process does that works for another one of this command.
+/// The task of a process of this command that another one has started.
 #[derive(Debug)]
 pub struct Served<'a> {
     title: &'a str,
@@ -121,7 +121,7 @@ pub struct Served<'a> {
 }
 
 impl Args {
-    /// What to do for another process of this command, if it was started for that.
+    /// The task of this process, if another process of this command has started it for that.
     pub fn worker(&self) -> Option<Served<'_>> {
         let title = self.worker.as_deref()?;
         Some(Served { title, libcrypto: self.libcrypto.as_deref(), module: self.module.choice().path })

@@ -34,7 +34,7 @@ pub struct Row {
     cpu_us: f64,
 }
 
-/// What is known of one side in a row, besides.
+/// Further figures of one side in a row.
 #[derive(Debug, Clone, Serialize)]
 pub struct OfSide {
     /// Operations a second of wall time: the median of the slices.
@@ -135,7 +135,7 @@ impl Report {
         Report { header, units, cpus, cards, rows, details, papers, failed, style: Style::of_stdout() }
     }
 
-    /// What stands above the table.
+    /// The text above the table.
     pub fn heading(&self) -> String {
         let mut out = self.header.text();
         let rate = self.units.ifma.map_or("no IFMA".to_owned(), |rate| {
@@ -252,7 +252,7 @@ impl Report {
         !self.failed.is_empty()
     }
 
-    /// What stands below the table.
+    /// The text below the table.
     pub fn summary(&self) -> String {
         let mut out = String::new();
         if !self.papers.is_empty() {

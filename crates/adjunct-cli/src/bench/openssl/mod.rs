@@ -90,7 +90,7 @@ pub struct Args {
     against: Option<PathBuf>,
 }
 
-/// What one row measures.
+/// The algorithm and operation of a row.
 #[derive(Debug)]
 enum Subject {
     Cipher(symmetric::Cipher),

@@ -12,7 +12,7 @@ use std::fmt::Write;
 /// Rows under this are marked.
 pub const FLOOR: f64 = 0.95;
 
-/// What a rate counts.
+/// The unit of a rate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub enum Unit {
     /// 10^9 bytes a second.
@@ -47,7 +47,7 @@ impl Row {
         Row { function, size, unit, stock, adjunct, ratio, served }
     }
 
-    /// What ran adjunct's side.
+    /// Whether hardware or software ran adjunct's side, as the table shows it.
     pub(super) fn ran(&self) -> &'static str {
         match self.served {
             Served { hardware: 0, software: 0 } => "-",
@@ -87,7 +87,7 @@ impl Report {
         Report { header, class, rows: Vec::new(), skipped: Vec::new(), failed: Vec::new(), style: Style::of_stdout() }
     }
 
-    /// What stands above the table.
+    /// The text above the table.
     pub fn heading(&self) -> String {
         let mut out = self.header.text();
         if let Some(class) = &self.class {
@@ -145,7 +145,7 @@ impl Report {
         !self.failed.is_empty()
     }
 
-    /// What stands below the table.
+    /// The text below the table.
     pub fn summary(&self) -> String {
         let mut out = String::from("\n");
         for skipped in &self.skipped {

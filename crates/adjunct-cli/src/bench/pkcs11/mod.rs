@@ -101,7 +101,7 @@ impl Args {
         Row::all(self.threads(), self.objects as usize, self.token_objects as usize)
     }
 
-    /// What a worker is to know of the rows.
+    /// The options about rows that are passed on to a worker.
     fn passed_on(&self) -> Vec<String> {
         let threads: Vec<String> = self.threads().iter().map(u16::to_string).collect();
         let objects = [format!("--objects={}", self.objects), format!("--token-objects={}", self.token_objects)];

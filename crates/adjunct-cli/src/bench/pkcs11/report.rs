@@ -8,7 +8,7 @@ use std::fmt::Write;
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// What a module came to in a row.
+/// The figures of a module in a row.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Figure {
     /// Operations a second of wall time, of all threads together.
@@ -37,7 +37,7 @@ struct Line {
     /// The first module's rate over that of the fastest other.
     #[serde(skip_serializing_if = "Option::is_none")]
     ratio: Option<f64>,
-    /// What the provider came to.
+    /// The provider's figures.
     #[serde(skip_serializing_if = "Option::is_none")]
     provider: Option<Measured>,
     /// The provider's CPU time of an operation over the first module's.
@@ -113,7 +113,7 @@ impl Report {
         }
     }
 
-    /// What stands above the table.
+    /// The text above the table.
     pub fn heading(&self) -> String {
         let mut out = format!(
             "{}, {} CPUs; medians of {} slices of {:.0} ms each; per second, and us of CPU time each\n",
@@ -188,7 +188,7 @@ impl Report {
         out.trim_end().to_owned() + "\n"
     }
 
-    /// What stands below the table.
+    /// The text below the table.
     pub fn summary(&self) -> String {
         let mut out = String::new();
         for note in &self.notes {

@@ -50,7 +50,7 @@ impl Trouble {
         }
     }
 
-    /// What is known.
+    /// The message.
     pub fn words(&self) -> String {
         match self {
             Trouble::Missing(text) | Trouble::Failed(text) => text.clone(),
@@ -61,7 +61,7 @@ impl Trouble {
     }
 }
 
-/// What a worker loads.
+/// The module or provider that a worker loads.
 #[derive(Debug, Clone)]
 pub enum Target {
     /// A module of PKCS #11, and its token.
@@ -94,7 +94,7 @@ pub struct Worker {
     child: Child,
     input: Option<ChildStdin>,
     answers: Receiver<String>,
-    /// What the module calls itself.
+    /// The module's own description and version.
     pub name: String,
 }
 
@@ -258,7 +258,7 @@ pub fn serve(target: &Target, rows: &[Row]) -> Result<ExitCode, Failure> {
     }
 }
 
-/// What this process has loaded.
+/// The module or provider that this process has loaded.
 enum Loaded {
     Module(Box<Subject>),
     Provider(Provider),

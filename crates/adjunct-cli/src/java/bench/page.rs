@@ -85,7 +85,7 @@ fn sentence(report: &Report) -> String {
     format!("With adjunct's module the server answers {}, compared with HTTPS by the JDK alone.", parts.join(", and "))
 }
 
-/// What the rows are.
+/// The section that explains the rows.
 fn rows(report: &Report) -> Markup {
     html! {
         section {

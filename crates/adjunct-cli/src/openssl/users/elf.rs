@@ -57,7 +57,7 @@ pub struct Machine {
     pub number: u16,
 }
 
-/// What programs find in a library by the name of one function.
+/// An interface that programs find in a library by the name of one function.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Interface {
     /// OpenSSL's engines, as a libcrypto with engines has them.
@@ -79,7 +79,7 @@ impl Interface {
     }
 }
 
-/// What one ELF file says of itself.
+/// The facts about one ELF file that its headers tell.
 #[derive(Debug, Clone)]
 pub struct Elf {
     /// Its machine code.

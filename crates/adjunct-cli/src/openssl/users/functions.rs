@@ -26,7 +26,7 @@ pub enum Kind {
 /// A function of OpenSSL that a program calls.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Call {
-    /// What can serve the call.
+    /// The kind of the call.
     pub kind: Kind,
     /// Its name.
     pub name: String,

@@ -18,10 +18,10 @@ use std::rc::Rc;
 /// A file below this length has no room for OpenSSL's code.
 const LEAST_STATIC: u64 = 1 << 20;
 
-/// What a file is made of.
+/// The parts of a file: its libraries, and the runtimes inside it.
 #[derive(Debug)]
 pub struct Made {
-    /// What the file gets as a program, where it uses OpenSSL.
+    /// The verdict on the file as a program, where it uses OpenSSL.
     pub program: Option<Program>,
     /// The file names of its libraries in the loader's order, itself left out.
     pub libraries: Vec<String>,
@@ -53,7 +53,7 @@ impl<'a> Inspector<'a> {
         self.reach
     }
 
-    /// What the configuration gives to a program that reads it.
+    /// The provider and engine that the configuration gives to a program that reads it.
     pub fn given(&mut self, config: &Path) -> Given {
         self.configurations.given(config)
     }

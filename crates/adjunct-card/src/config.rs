@@ -40,11 +40,11 @@ const LONGEST: u64 = 1 << 20;
 pub struct Config {
     /// The first four characters of a card's type.
     pub kind: String,
-    /// What each user may have.
+    /// The most requests of one user that may wait in a card.
     pub waiting: usize,
-    /// See `waiting`.
+    /// The most connections of one user to a card.
     pub connections: usize,
-    /// See `waiting`.
+    /// The share of the workers' time that one user may have, in hundredths.
     pub share: u32,
     /// Cards serve where the CPU has no lanes, too.
     pub without_lanes: bool,

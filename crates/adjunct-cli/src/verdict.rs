@@ -33,7 +33,7 @@ pub(crate) fn quartiles(values: &[f64]) -> Option<[f64; 3]> {
     }))
 }
 
-/// What two values measured several times say of each other.
+/// The verdict on two values that were measured several times.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Verdict {
     /// The first is better.

@@ -13,7 +13,7 @@ use adjunct::ops::random::Generator;
 use std::ffi::{c_int, c_uint, c_void};
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU8, AtomicU32, Ordering::Relaxed};
 
-/// What this module offers.
+/// The algorithms that this module offers.
 pub static ALGORITHMS: &[Algorithm] = &[Algorithm { names: c"CTR-DRBG", dispatch: DISPATCH, description: c"CTR-DRBG" }];
 
 /// `EVP_RAND_STATE_UNINITIALISED`.

@@ -118,7 +118,7 @@ impl std::fmt::Debug for Active {
 /// The place of a kind of operation in [`Active`].
 pub type Field<O> = fn(&mut Active) -> &mut Option<O>;
 
-/// What a session is opened for.
+/// The kind of a session: read-only or not, and whether operations give way to new ones.
 #[derive(Debug, Clone, Copy)]
 pub struct Opening {
     pub read_write: bool,

@@ -50,7 +50,7 @@ pub struct Token {
     shards: [Shard; SHARDS],
 }
 
-/// What a token holds.
+/// The contents of a token: a store, or nothing.
 #[derive(Debug)]
 enum Holding {
     /// A store of objects that stay.

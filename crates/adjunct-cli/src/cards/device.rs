@@ -208,7 +208,7 @@ pub(super) fn table(machine: &Machine, verbose: bool) -> Table {
     })
 }
 
-/// What a mode is called in statistics.
+/// The name of a mode in statistics.
 pub(super) fn in_statistics(mode: Mode) -> &'static str {
     match mode {
         Mode::Accelerator => "Accelerator",

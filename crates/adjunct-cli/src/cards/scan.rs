@@ -1,6 +1,6 @@
 //! Numbers as C's scanf(3) and strtol(3) read them. They determine which part of a device's name IBM's tools look at, and which they ignore.
 
-/// What is left of a text.
+/// The rest of a text that is being scanned.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Scan<'a>(&'a [u8]);
 

@@ -24,7 +24,7 @@ pub(crate) struct Request {
 }
 
 impl Request {
-    /// What `args` ask for, which `done` does.
+    /// The request that `args` make, which `done` carries out.
     pub(super) fn of(
         options: Options,
         args: &[OsString],
@@ -123,7 +123,7 @@ impl Tool {
     }
 }
 
-/// What the daemon answers.
+/// The daemon's answer.
 #[derive(Debug)]
 pub(super) enum Answer {
     /// The order was carried out; the nodes that were asked for.

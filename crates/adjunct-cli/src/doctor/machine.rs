@@ -75,10 +75,10 @@ pub struct Entry {
     pub program: Option<PathBuf>,
     /// The processes; none for a program that does not run.
     pub processes: Vec<u32>,
-    /// What is to be said.
+    /// The verdict on the group.
     #[serde(flatten)]
     pub verdict: Verdict,
-    /// What else to know, one line each.
+    /// Notes, one line each.
     pub notes: Vec<String>,
 }
 
@@ -89,11 +89,11 @@ pub struct Outdated {
     pub name: String,
     /// The processes.
     pub processes: Vec<u32>,
-    /// What restarts it; none where it is no service.
+    /// The command that restarts it; `None` where it is no service.
     pub restart: Option<String>,
-    /// What to do.
+    /// The advice for the user.
     pub advice: String,
-    /// What an upgrade replaced that it still runs: `adjunct`, `OpenSSL`.
+    /// The code that an upgrade replaced and that it still runs: `adjunct`, `OpenSSL`.
     pub replaced: Vec<&'static str>,
     /// Whether the process does without adjunct because it was started before that was enabled.
     pub started_before: bool,

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 /// A plugin, or a program that is started.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Part {
-    /// What people call it: `_ssl`, `mod_ssl`, `git-remote-https`.
+    /// The usual name: `_ssl`, `mod_ssl`, `git-remote-https`.
     pub name: String,
     /// Its file.
     pub path: PathBuf,

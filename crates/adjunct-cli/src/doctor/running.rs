@@ -48,7 +48,7 @@ impl Proof {
     }
 }
 
-/// What is to be said of a process.
+/// Judges a process.
 pub fn judge(process: Process, programs: &mut Programs, standing: &Standing, proof: &mut Proof) -> Ran {
     let judged = process.exe.as_deref().filter(|_| !process.elsewhere).map(|exe| programs.judge(exe));
     let operations = if process.loaded { proof.of(process.uid) } else { None };

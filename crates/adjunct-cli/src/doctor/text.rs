@@ -120,7 +120,7 @@ pub fn hidden(count: usize) -> String {
     }
 }
 
-/// What is to be started again, one line each.
+/// The processes and services to restart, one line each.
 pub fn outdated(all: &[Outdated]) -> String {
     all.iter().fold(String::new(), |mut text, one| {
         let whom = format!("{} ({})", shown(&one.name), numbers(&one.processes));

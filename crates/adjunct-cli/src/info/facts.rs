@@ -21,7 +21,7 @@ pub struct Facts {
     pub masked: Vec<&'static str>,
     /// Instruction sets of this architecture that the CPU lacks, or that something outside adjunct hides.
     pub missing: Vec<&'static str>,
-    /// What the lack of an instruction set costs, one line each.
+    /// The consequences of a missing instruction set, one line each.
     pub notes: Vec<String>,
     /// What does private-key operations together that come at the same time; null where nothing does.
     pub lanes: Option<LanesFacts>,
@@ -31,7 +31,7 @@ pub struct Facts {
     pub curves: Vec<Curve>,
 }
 
-/// What batches of private-key operations run on.
+/// The instructions that batches of private-key operations run on.
 #[derive(Debug, Clone, Copy, Serialize)]
 pub struct LanesFacts {
     /// The instructions.
@@ -44,7 +44,7 @@ pub struct LanesFacts {
     pub curves: bool,
 }
 
-/// What serves a function.
+/// The hardware or software that serves a function.
 #[derive(Debug, Clone, Serialize)]
 pub struct FunctionFacts {
     /// The name in `icainfo`.
@@ -69,7 +69,7 @@ pub struct FunctionFacts {
     pub software: &'static str,
 }
 
-/// What serves an elliptic curve.
+/// The hardware or software that serves an elliptic curve.
 #[derive(Debug, Clone, Copy, Serialize)]
 pub struct Curve {
     /// OpenSSL's short name.

@@ -33,7 +33,7 @@ impl Library {
     }
 }
 
-/// What `icainfo` reports.
+/// The report of `icainfo`.
 #[derive(Debug, Serialize)]
 pub(super) struct Report {
     functions: Vec<Row>,

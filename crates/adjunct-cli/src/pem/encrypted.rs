@@ -11,7 +11,7 @@ use pkcs5::pbes2::{EncryptionScheme as Cipher, Kdf, Parameters, Pbkdf2Params};
 use pkcs5::{EncryptionScheme, Error};
 use zeroize::Zeroizing;
 
-/// What an encrypted PKCS #8 is called.
+/// The label of an encrypted PKCS #8.
 pub const LABEL: &str = "ENCRYPTED PRIVATE KEY";
 /// Rounds of PBKDF2 for what is written: a tenth of a second and more.
 const ROUNDS: u32 = 600_000;

@@ -7,7 +7,7 @@ use adjunct::counters::{Cell, Lanes, Snapshot};
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
-/// What `icastats -j` prints: the keys, their order and the tabs of Z.
+/// The output of `icastats -j`, with the keys, their order and the tabs of IBM Z.
 pub fn ica_json(host: &Host, users: &[(User, Snapshot)], key_sizes: bool) -> String {
     let users = users.iter().map(|(user, snapshot)| IcaUser {
         user: user.name.clone(),
@@ -91,7 +91,7 @@ pub fn report_json(host: &Host, users: &[(User, Snapshot)], key_sizes: bool, use
     with_tabs(&json!({ "host": host, "users": users }))
 }
 
-/// What the accelerator did, by queue.
+/// The accelerator's counters, by queue.
 fn accelerator(snapshot: &Snapshot, used: bool) -> Vec<Value> {
     let all = super::rows::queues(snapshot).filter(|(_, lanes)| !used || !lanes.is_zero());
     all.map(|(name, lanes)| {

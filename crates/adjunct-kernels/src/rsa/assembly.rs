@@ -409,7 +409,7 @@ macro_rules! pick {
     };
 }
 
-/// What each lane picks from a table.
+/// The entry of a table that each lane picks.
 #[repr(C, align(64))]
 pub struct Digits {
     /// Index of an entry among eight; 8 more in odd lanes, whose entries are in the second vector of two.

@@ -17,7 +17,7 @@ use adjunct::ops::rsa::{
 use std::ffi::{c_int, c_void};
 use zeroize::Zeroizing;
 
-/// What this module offers.
+/// The algorithms that this module offers.
 pub static ALGORITHMS: &[Algorithm] = &[Algorithm {
     names: c"RSA:rsaEncryption:1.2.840.113549.1.1.1",
     dispatch: &FUNCTIONS,

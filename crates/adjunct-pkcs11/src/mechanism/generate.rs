@@ -124,7 +124,7 @@ const fn hmac(mechanism: CK_MECHANISM_TYPE) -> Option<(CK_KEY_TYPE, CK_ULONG)> {
 #[derive(Debug)]
 pub struct Pair {
     pub kind: CK_KEY_TYPE,
-    /// What the halves have besides their templates.
+    /// The attributes of the public key besides those of its template.
     pub public: Attributes,
     pub private: Attributes,
     pub key: Arc<Key>,

@@ -52,7 +52,7 @@ pub fn serves(mechanism: CK_MECHANISM_TYPE) -> bool {
     matches!(mechanism, CKM_ML_DSA | CKM_HASH_ML_DSA) || prehash(mechanism).is_some()
 }
 
-/// What comes in.
+/// The data of a message so far.
 enum Data {
     Plain { data: Vec<u8>, most: usize },
     Hashed(Box<Digest>, usize),
@@ -132,7 +132,7 @@ impl Signing {
         Ok(())
     }
 
-    /// What is signed.
+    /// The message that is signed.
     fn message(&mut self) -> Result<Vec<u8>> {
         match &mut self.data {
             Data::Hashed(digest, size) => {

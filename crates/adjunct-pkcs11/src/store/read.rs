@@ -26,7 +26,7 @@ type Result<T = ()> = std::result::Result<T, Trouble>;
 /// How often a file is read again that others change meanwhile.
 const TRIES: u32 = 100;
 
-/// What records are read with.
+/// The keys that records are read with, and whether private objects are read.
 #[derive(Debug)]
 pub struct Eyes {
     pub keys: Arc<Keys>,
@@ -48,7 +48,7 @@ impl Entry<'_> {
     }
 }
 
-/// What becomes of objects: the last record of each.
+/// The changes of objects: the last record of each.
 pub(super) type Changes<'a> = BTreeMap<Uid, Entry<'a>>;
 
 /// How much is read.

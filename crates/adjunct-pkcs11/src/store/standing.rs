@@ -13,7 +13,7 @@ use std::sync::atomic::Ordering::Relaxed;
 pub(super) struct Noted(AtomicU64);
 
 const BITS: u64 = 3;
-/// What is noted for a file that is not there.
+/// The note for a missing file.
 const NO_FILE: u64 = BITS + 1;
 /// A longer file has objects, or had until a moment ago.
 const SMALL: u64 = 256 << 10;

@@ -127,7 +127,7 @@ pub fn lanes() -> Path {
     }
 }
 
-/// What serves RSA's private operations with two primes of these sizes.
+/// Whether hardware or software serves RSA's private operations with two primes of these sizes.
 pub fn rsa_crt(p_bits: usize, q_bits: usize) -> Path {
     match path(Function::RsaCrt, 0) {
         Path::Hardware if !ifma_takes_primes(p_bits, q_bits) => Path::Software(Reason::Parameter),
@@ -141,7 +141,7 @@ fn ifma_takes_primes(p_bits: usize, q_bits: usize) -> bool {
     p_bits == q_bits && matches!(p_bits, 1024 | 1536 | 2048)
 }
 
-/// What of this machine's hardware serves a function.
+/// The parts of this machine's hardware that serve a function.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Served {
     /// Dedicated instructions, one operation at a time: *static* in the tables of the Z tools.

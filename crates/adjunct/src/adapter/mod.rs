@@ -11,7 +11,7 @@ pub mod registry;
 
 use crate::catalogue::Reason;
 
-/// What ran a public-key operation, as the adapter that ran it says.
+/// How a public-key operation ran, as the adapter that ran it says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Outcome {
     /// The lanes: a batch. Hardware where they are dedicated instructions' ([`choice::lanes`]).

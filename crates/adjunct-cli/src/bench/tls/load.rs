@@ -16,7 +16,7 @@ use std::time::Duration;
 /// What takes longer than it was asked for and this hangs.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// What the load is asked.
+/// A request to the process of the load.
 #[derive(Debug, Serialize, Deserialize)]
 enum Ask {
     /// Makes one transaction and verifies everything in it.
@@ -35,7 +35,7 @@ enum Answer {
 /// How long a load runs.
 #[derive(Debug, Clone, Copy)]
 pub struct Times {
-    /// What comes before the time that counts.
+    /// Time before the measured time, in which the load settles.
     pub lead_in: Duration,
     /// The time that counts.
     pub length: Duration,

@@ -46,7 +46,7 @@ impl Kind {
         }
     }
 
-    /// What is spoken within TLS.
+    /// The application protocol within TLS.
     pub fn application(self) -> Application {
         match self {
             Kind::Postgresql => Application::Postgres,
@@ -178,7 +178,7 @@ impl Case {
     }
 }
 
-/// What is beside what in a case.
+/// A side of a case: one of the variants that are compared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, clap::ValueEnum)]
 #[serde(rename_all = "lowercase")]
 pub enum Side {

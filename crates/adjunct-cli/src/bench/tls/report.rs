@@ -75,7 +75,7 @@ pub struct Row {
     /// Transactions a second of each round, and microseconds of CPU time for one.
     #[serde(skip)]
     pub rounds: [Vec<f64>; 2],
-    /// What is said of it beside stock by transactions, and by CPU time.
+    /// The verdicts compared with stock, by transactions and by CPU time.
     #[serde(skip)]
     pub verdicts: [Option<Verdict>; 2],
 }
@@ -155,7 +155,7 @@ impl Row {
         self.verdicts[usize::from(self.saturated())]
     }
 
-    /// What the rounds say of it beside stock's.
+    /// The verdicts compared with stock's rounds.
     fn beside(&self, stock: &[Vec<f64>; 2]) -> [Option<Verdict>; 2] {
         let verdict = |which: usize| {
             let [ours, theirs] = [&self.rounds, stock].map(|rounds| Sample::of(&rounds[which]));
@@ -171,7 +171,7 @@ pub struct Paper {
     /// How many sessions are cached.
     pub caching_sid: &'static str,
     pub rsa_bits: u32,
-    /// What does the private-key operation.
+    /// The operation with the certificate's key in a handshake.
     pub handshake: &'static str,
     pub client_auth: bool,
     /// Transactions a second.
@@ -248,7 +248,7 @@ pub struct Report {
     pub rows: Vec<Row>,
     pub papers: [Paper; PAPERS.len()],
     pub source: &'static str,
-    /// What was left out, and why.
+    /// Rows that were left out, with the reasons.
     pub missing: Vec<String>,
     #[serde(skip)]
     pub style: Style,
@@ -269,7 +269,7 @@ impl Report {
         lines
     }
 
-    /// What stands above the tables.
+    /// The text above the tables.
     pub fn heading(&self) -> String {
         let mut text =
             format!("{}\n{}; adjunct {}\n", self.style.strong(&shown(&self.cpu)), shown(&self.openssl), self.adjunct);

@@ -81,7 +81,7 @@ fn postgres() -> Result<PathBuf, Failure> {
     if initdb.is_file() { Ok(server) } else { Err(Failure::new(format!("{}: there is none", initdb.display()))) }
 }
 
-/// What a side's server is told besides.
+/// Further settings of a side's server.
 #[derive(Debug, Clone)]
 pub struct Told<'a> {
     pub side: Side,

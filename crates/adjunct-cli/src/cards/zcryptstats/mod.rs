@@ -82,7 +82,7 @@ pub(crate) fn command() -> Command {
         ])
 }
 
-/// What is measured, and how it is shown.
+/// The options: what is measured, and how it is shown.
 #[derive(Debug)]
 struct Wanted {
     interval: u64,
@@ -104,7 +104,7 @@ impl Wanted {
     }
 }
 
-/// What `args` ask for.
+/// The request that `args` make.
 pub(crate) fn request(args: &[OsString]) -> Request {
     Request::of(OPTIONS, args, done)
 }

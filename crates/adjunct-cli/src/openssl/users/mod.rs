@@ -37,7 +37,7 @@ pub use table::{Detail, text};
 use std::path::PathBuf;
 use std::time::SystemTime;
 
-/// What a configuration gives to a program that reads it.
+/// The provider and engine that a configuration gives to a program that reads it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Given {
     /// The provider is in force.
@@ -55,7 +55,7 @@ impl Given {
         Given { provider: in_force, engine, node: false }
     }
 
-    /// What `enable` gives where nothing else is asked for.
+    /// The provider and engine that `enable` gives by default.
     fn usual() -> Given {
         Given { node: true, ..Given::provider(true, Some("auto")) }
     }
@@ -68,7 +68,7 @@ pub struct Own {
     pub program: PathBuf,
     /// Its configuration.
     pub config: PathBuf,
-    /// What that gives.
+    /// The provider and engine that this gives.
     pub given: Given,
 }
 
@@ -86,7 +86,7 @@ pub struct Ground {
 pub struct Reach {
     /// The configuration the question is about, without symbolic links.
     pub config: PathBuf,
-    /// What the configuration gives.
+    /// The provider and engine that the configuration gives.
     pub given: Given,
     /// Whether programs read it only when `OPENSSL_CONF` says so.
     pub by_environment: bool,

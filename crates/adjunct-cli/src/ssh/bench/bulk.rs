@@ -66,7 +66,7 @@ pub fn tables() -> Vec<Subject> {
     plan::TABLE2.iter().map(|&(cipher, ..)| Subject { cipher, mac: None }).collect()
 }
 
-/// What OpenSSH has, by its own lists.
+/// The algorithms of OpenSSH, by its own lists.
 #[derive(Debug, Clone)]
 pub struct Known {
     /// The version, for people.
@@ -226,7 +226,7 @@ impl Bulk {
     }
 }
 
-/// What a copy of nothing takes on each side, in seconds.
+/// The time of a copy without data on each side, in seconds.
 pub type Logins = [f64; 3];
 
 /// Files that the subjects are tried with, by their length.

@@ -9,7 +9,7 @@ use std::process::Command;
 pub struct Setup {
     /// Lines of `sshd_config` or `ssh_config`; they win over the usual ones.
     pub lines: Vec<String>,
-    /// What is changed in its environment.
+    /// Changes of the program's environment.
     pub environment: Environment,
 }
 
@@ -26,7 +26,7 @@ impl Setup {
     }
 }
 
-/// What is changed in a program's environment.
+/// Changes of a program's environment.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Environment {
     /// Variables that are set.

@@ -51,7 +51,7 @@ type Number<const N: usize> = [Vector; N];
 struct Wide<const N: usize> {
     low: Number<N>,
     high: Number<N>,
-    /// What a chain's last products touch.
+    /// Columns beyond the number, which a chain's last products touch.
     beyond: [Vector; ROWS],
 }
 

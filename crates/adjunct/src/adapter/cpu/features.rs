@@ -36,7 +36,7 @@ impl Features {
     }
 }
 
-/// What to take away besides the mask of `ADJUNCT_CPU`.
+/// Whether instructions other than those of batches are masked, besides the mask of `ADJUNCT_CPU`.
 static BATCHES_ONLY: AtomicBool = AtomicBool::new(false);
 
 /// Takes every dedicated instruction away from this process but those of the accelerator's batches: for an interface in which only
@@ -55,7 +55,7 @@ pub fn lanes() -> bool {
     features().has(Feature::Avx512) && features().has(Feature::Ifma)
 }
 
-/// What lanes of RSA's private operations run on.
+/// The instructions that lanes of RSA's private operations run on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RsaLanes {
     /// AVX-512 and its IFMA extension: eight lanes.

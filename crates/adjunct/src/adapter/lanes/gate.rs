@@ -49,7 +49,7 @@ pub(super) struct Word(pub(super) u64);
 /// Slots, a bit each.
 pub(super) type Slots = u64;
 
-/// What a thread does that has brought a job.
+/// The next step of a thread that has brought a job.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Arrival {
     /// The thread leads, and has taken these jobs, its own among them.
@@ -59,7 +59,7 @@ pub(super) enum Arrival {
     Calls(usize),
 }
 
-/// What a thread does whose job is done.
+/// The next step of a thread whose job is done.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Leave {
     /// The thread goes.
@@ -150,7 +150,7 @@ fn some(slots: Slots, count: usize, turn: usize) -> Slots {
     taken
 }
 
-/// What state a slot is in.
+/// The state of a slot.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[repr(u8)]
 pub(super) enum State {

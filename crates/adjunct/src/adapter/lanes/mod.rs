@@ -49,7 +49,7 @@ use std::sync::atomic::Ordering::{Relaxed, SeqCst};
 use std::sync::atomic::{AtomicBool, AtomicU8};
 use work::Work;
 
-/// What stays the same in the life of a process.
+/// Settings that do not change in the life of a process.
 pub(crate) struct Engine {
     board: &'static Board,
     /// The CPUs of this process.
@@ -183,7 +183,7 @@ fn running() -> Option<&'static Engine> {
     ENGINE.get()?.as_ref()
 }
 
-/// What came of a request.
+/// The outcome of a request.
 #[derive(Debug)]
 pub enum Asked<J: Copy> {
     /// The operation was done, with others or for this thread by another.
@@ -197,7 +197,7 @@ pub enum Asked<J: Copy> {
 pub struct Alone {
     /// Queue in which the operation counts; `None` while the engine is off.
     queue: Option<Queue>,
-    /// What others see of it while it lasts.
+    /// The operation as other threads see it while it lasts.
     operation: Option<Operation<'static>>,
     measured: bool,
 }

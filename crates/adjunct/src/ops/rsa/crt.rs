@@ -16,7 +16,7 @@ use crate::slab::Entry;
 #[derive(Debug)]
 pub struct CrtKey {
     cpu: cpu::CrtKey,
-    /// What the lanes need of it; `None` where they do not take it.
+    /// The key as lanes need it; `None` where they do not take it.
     lanes: Option<Entry<Prepared>>,
     route: Route,
     tally: Tally,

@@ -23,7 +23,7 @@ pub struct Key {
 
 struct Clear {
     cpu: cpu::Key,
-    /// What the lanes need of it; `None` where they do not take it.
+    /// The key as lanes need it; `None` where they do not take it.
     lanes: Option<Entry<Prepared>>,
     route: Route,
     /// SHA-256 of `d`, the key's part in implicit rejection.

@@ -16,7 +16,7 @@ pub const INK: RGBColor = RGBColor(0x1f, 0x23, 0x28);
 pub const MUTED: RGBColor = RGBColor(0x59, 0x63, 0x6e);
 /// Grid lines.
 pub const GRID: RGBColor = RGBColor(0xd8, 0xde, 0xe4);
-/// What shows the spread.
+/// The colour of the whiskers, which show the spread.
 pub const WHISKER: RGBColor = RGBColor(0x2b, 0x30, 0x36);
 /// What the chart stands on; around whiskers, so that they are seen on every bar.
 pub const CARD: RGBColor = RGBColor(0xff, 0xff, 0xff);
@@ -134,7 +134,7 @@ pub fn svg(lines: &[Line<'_>], unit: &str, title: &str, layout: Layout) -> Resul
     ))
 }
 
-/// What a line takes.
+/// The height of a line.
 fn height(line: &Line<'_>, shape: &Shape) -> i32 {
     shape.above + line.bars.len() as i32 * BAR + GAP
 }

@@ -215,7 +215,7 @@ impl Key {
         key.done()
     }
 
-    /// What requests name the key by.
+    /// The number by which requests name the key.
     pub fn number(&self) -> Number {
         self.0.number()
     }

@@ -116,7 +116,7 @@ impl Drop for Key {
 /// How a private operation was done.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Ran {
-    /// What ran the operation.
+    /// How the operation ran.
     pub outcome: Outcome,
     /// The CRT values turned out not to belong to the key: it works by its private exponent only.
     pub wrong_crt: bool,

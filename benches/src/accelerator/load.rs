@@ -17,7 +17,7 @@ pub struct Side {
     pub maker: Maker,
 }
 
-/// How long to load.
+/// The lengths and the number of slices of a load.
 #[derive(Debug, Clone, Copy)]
 pub struct Plan {
     /// The least wall time of one slice of one side; longer where the threads would not get round.

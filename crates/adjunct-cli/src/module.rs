@@ -16,7 +16,7 @@ pub(crate) struct Make {
     names: [&'static str; 2],
     /// The message where there is no module.
     missing: &'static str,
-    /// Who loads the module.
+    /// The programs that load the module.
     users: &'static str,
     /// The option by which root loads a module that others could change.
     remedy: &'static str,

@@ -479,7 +479,7 @@ impl Session {
     }
 }
 
-/// How far [`Session::work_again`] has come while it held the operations.
+/// The progress of [`Session::work_again`] while it held the operations.
 enum Begun<O: ?Sized, B, R> {
     /// The work is done; with its result and the operation that is to be dropped.
     Done(Result<R>, Option<Run<O>>),

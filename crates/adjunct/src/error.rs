@@ -21,7 +21,7 @@ pub enum Error {
         place: &'static str,
         /// The word itself.
         word: &'static str,
-        /// Why not.
+        /// The reason.
         why: &'static str,
     },
     /// A key, nonce, tag or buffer has a length the algorithm does not take.

@@ -26,7 +26,7 @@ pub struct Lock<T> {
 // SAFETY: one thread at a time reaches the value, by `hold` and `try_hold`.
 unsafe impl<T: Send> Sync for Lock<T> {}
 
-/// How the lock was come by.
+/// The circumstances under which a lock was taken.
 #[derive(Debug, Clone, Copy)]
 pub struct Taken {
     /// Generation of this process.

@@ -30,7 +30,7 @@ pub use worker::{refuse, weight};
 /// The memory, sockets and settings that the daemon gives to a card's process.
 #[derive(Debug)]
 pub struct Setup {
-    /// Where the card counts.
+    /// The shared memory in which the card counts.
     pub state: Shared,
     /// The page on which the card notes what it finds.
     pub page: &'static Page,

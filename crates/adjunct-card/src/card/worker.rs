@@ -34,7 +34,7 @@ const GATHERING: i64 = 50_000;
 /// Nanoseconds after which it is looked again whether other tasks still keep all CPUs busy; also the longest time that requests wait for others.
 const LOOKING: i64 = 300_000;
 const GATHERED: u64 = 4_000_000;
-/// How long requests wait for others at first, and when none came for so long.
+/// The time that requests wait for others at first, and after no other has come for so long.
 const FIRST_GATHERED: u64 = 1_000_000;
 /// Milliseconds in which a program that asked counts as one that may ask again.
 const LATELY: u64 = 50;

@@ -19,7 +19,7 @@ use std::time::{Duration, Instant};
 
 /// Milliseconds to wait for a card that does not take its orders.
 const LINK: i64 = 20;
-/// How long a card is waited for that is to end.
+/// Time that the daemon waits for a card that should end.
 const LEAVES_IN: Duration = Duration::from_secs(5);
 /// The generation that tools are told: that of a Crypto Express8S.
 const HWTYPE: u32 = 14;

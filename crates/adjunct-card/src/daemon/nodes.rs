@@ -25,7 +25,7 @@ pub struct Listening {
 #[derive(Debug, Default)]
 pub struct Nodes(pub Vec<Listening>);
 
-/// Why not: the driver's number, and a sentence.
+/// A refusal: the driver's error number, and a sentence.
 pub type Refused = (Errno, String);
 
 fn is_name(name: &str) -> bool {

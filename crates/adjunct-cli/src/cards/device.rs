@@ -217,7 +217,7 @@ pub(super) fn in_statistics(mode: Mode) -> &'static str {
     }
 }
 
-/// What stands below a table where the default domain is not one that may be used.
+/// The line below a table where the default domain is not one that may be used.
 pub(super) fn warning_of_domain(bus: &Bus) -> Option<String> {
     if bus.default_domain.is_some_and(|domain| bus.usage_domains.has(domain)) {
         return None;

@@ -34,7 +34,7 @@ impl<'a> Scan<'a> {
         self.number(0, usize::MAX).map(|(value, _)| long(value))
     }
 
-    /// What strtol(3) with base 0 makes of the whole text; none where it does not take all of it.
+    /// The number that strtol(3) with base 0 reads from the text; `None` where it does not read all of it.
     pub(super) fn whole(self) -> Option<i64> {
         let (value, rest) = self.number(0, usize::MAX)?;
         rest.0.is_empty().then_some(long(value))

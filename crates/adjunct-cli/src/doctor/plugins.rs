@@ -13,7 +13,7 @@ pub struct Part {
     pub program: bool,
     /// Purpose of the part, where a program has several: `https`.
     pub purpose: Option<&'static str>,
-    /// Why the part is not in use, and what switches it on; `None` where it is in use.
+    /// The reason why the part is not in use, and the command that enables it; `None` where it is in use.
     pub off: Option<(String, String)>,
 }
 

@@ -27,7 +27,7 @@ pub struct Ran {
     /// Whether the process is served.
     #[serde(flatten)]
     pub verdict: Verdict,
-    /// What its user's programs had done in hardware since the counters were reset, where that may be read.
+    /// The operations of its user's programs in hardware since the counters were reset, where that may be read.
     pub user_operations_in_hardware: Option<u64>,
 }
 

@@ -23,7 +23,7 @@ pub struct Facts {
     pub missing: Vec<&'static str>,
     /// The consequences of a missing instruction set, one line each.
     pub notes: Vec<String>,
-    /// What does private-key operations together that come at the same time; null where nothing does.
+    /// The lanes for private-key operations that are asked for at the same time; null where there are none.
     pub lanes: Option<LanesFacts>,
     /// Every function, those the Z tools know first and in their order.
     pub functions: Vec<FunctionFacts>,

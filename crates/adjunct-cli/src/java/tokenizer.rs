@@ -80,7 +80,7 @@ impl<'a> Tokenizer<'a> {
         self.line
     }
 
-    /// What is left of the line, without blanks around it; for dialects whose values are lines.
+    /// The rest of the line, without blanks around it; for dialects whose values are lines.
     pub fn rest_of_line(&mut self) -> String {
         let rest = &self.bytes[self.at..];
         let length = rest.iter().position(|c| matches!(c, b'\n' | b'\r')).unwrap_or(rest.len());

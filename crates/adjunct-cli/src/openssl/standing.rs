@@ -27,7 +27,7 @@ pub(super) struct Configuration {
     pub(super) module: Option<String>,
     pub(super) version: Option<String>,
     pub(super) loads: bool,
-    /// What the engine serves that the module registers, where the configuration has it register one.
+    /// The groups that the module's engine serves, where the configuration has it register one.
     pub(super) engine: Option<String>,
     pub(super) algorithms: Vec<&'static str>,
     /// The groups of algorithms that are not offered.

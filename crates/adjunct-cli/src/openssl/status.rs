@@ -25,7 +25,7 @@ struct Report {
     configuration: Configuration,
     /// The programs that use OpenSSL, and what they get.
     programs: Survey,
-    /// What is to be said of the program that was asked about, or of well-known ones that do not use OpenSSL themselves.
+    /// The verdicts on the program that was asked about, or on well-known ones that do not use OpenSSL themselves.
     doctor: Vec<Judged>,
     /// Processes that run code which an upgrade of adjunct or OpenSSL has replaced.
     restarts: Vec<Outdated>,

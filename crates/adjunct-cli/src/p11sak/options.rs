@@ -239,7 +239,7 @@ fn values(kind: &Kind) -> Option<&'static [&'static str]> {
     })
 }
 
-/// What the words between command and options say: a type of keys, and what is to be known of the key to be made.
+/// The words between command and options: a type of keys, and the parameters of a key to be made.
 fn arguments(task: Task, words: &[OsString]) -> Result<(Selected, Vec<String>)> {
     let texts: Vec<String> = words.iter().map(|word| word.to_string_lossy().into_owned()).collect();
     if task.of_certificates() {

@@ -22,7 +22,7 @@ const MOST_MEMORY: u64 = 1 << 30;
 
 type Der = Zeroizing<Vec<u8>>;
 
-/// Why a key cannot be had.
+/// Why a key cannot be decrypted.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Why {
     /// The password, or the bytes.

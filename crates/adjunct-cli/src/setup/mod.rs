@@ -81,7 +81,7 @@ pub struct Args {
     json: bool,
 }
 
-/// Whom it is switched on for.
+/// The programs that adjunct is enabled for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 enum Whose {
     /// Every program: the system's openssl.cnf

@@ -16,7 +16,7 @@ use cryptoki_sys::*;
 use subtle::ConstantTimeEq;
 use zeroize::Zeroizing;
 
-/// What a mechanism computes, and whether the caller says how long the result is.
+/// The MAC of a mechanism, and whether the caller gives the length of the result.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Kind {
     Hmac(Hash),

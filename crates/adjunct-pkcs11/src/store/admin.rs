@@ -80,7 +80,7 @@ pub struct Examined {
     pub checked: bool,
     /// Whether the file is of an older version of the format, and PINs that were changed or objects that were destroyed can still be read in it.
     pub leftovers: bool,
-    /// What is unusual in a file that can be used, in a line: bytes at its end that are not adjunct's.
+    /// A note on a usable file that ends with bytes which adjunct did not write.
     pub foreign: Option<String>,
     /// An older copy was put in its place: what is said of that, in a line.
     pub older: Option<String>,

@@ -20,7 +20,7 @@ use zeroize::Zeroizing;
 
 type Result<T> = std::result::Result<T, Trouble>;
 
-/// What a derivation takes at least of a processor's time, on the machine where the PIN is set, however busy that is.
+/// The least processor time of a derivation, on the machine where the PIN is set, however busy it is.
 const LEAST: Duration = Duration::from_millis(60);
 /// KiB of memory of a derivation.
 const MEMORY: u32 = 64 << 10;
@@ -194,7 +194,7 @@ impl Keys {
         Keys::by_secret(header, role, own).ok().flatten()
     }
 
-    /// How a role with this secret or public half opens these keys.
+    /// Makes the data by which a role with this secret or public half opens these keys.
     fn grip(&self, header: &Header, which: u8, pair: bool, peer: &Secret) -> Result<Grip> {
         let aad = Keys::aad(header, which);
         let mut ephemeral = [0; 32];

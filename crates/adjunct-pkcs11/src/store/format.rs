@@ -211,7 +211,7 @@ pub struct Counters {
     change: u64,
     /// Failed tries of the user's PIN and of the security officer's.
     pub tries: [u8; 2],
-    /// How often records were ended in place without a frame that says so.
+    /// The number of records that were ended in place without a frame that says so.
     pub ended: u32,
 }
 
@@ -423,7 +423,7 @@ pub fn tail(frame: &[u8]) -> &[u8] {
     &frame[frame.len().saturating_sub(FRAME_TAIL)..]
 }
 
-/// What joins a frame to the one before, or the first to the header, of which these are the last, or the first, bytes.
+/// The joint of a frame: `before` has the last bytes of the frame before it, or the first bytes of the header.
 pub fn joint(before: &[u8]) -> u32 {
     crc32fast::hash(before).max(1)
 }

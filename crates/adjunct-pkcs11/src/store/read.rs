@@ -23,7 +23,7 @@ use std::time::Duration;
 
 type Result<T = ()> = std::result::Result<T, Trouble>;
 
-/// How often a file is read again that others change meanwhile.
+/// The number of times that a file is read again while others change it.
 const TRIES: u32 = 100;
 
 /// The keys that records are read with, and whether private objects are read.
@@ -217,7 +217,7 @@ impl Initialized {
         Initialized::read_by(bytes, by_login)
     }
 
-    /// What a whole file holds, and the [`Eyes`] that it was read with, which `eyes` makes of header and roles.
+    /// The contents of a whole file, and the [`Eyes`] that it was read with, which `eyes` makes of header and roles.
     pub(super) fn read_by<'a>(
         bytes: &'a [u8],
         eyes: impl FnOnce(&Header, &[Option<Role>; 2]) -> Option<Eyes>,

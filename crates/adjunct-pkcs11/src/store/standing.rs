@@ -8,7 +8,7 @@ use crate::slot::Standing;
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
 
-/// What was seen last: [`file::Seen::print`] but for its lowest bits, which are the [`Standing`]; 0 nothing yet.
+/// The last observation: [`file::Seen::print`], with the [`Standing`] in its lowest bits; 0 before the first one.
 #[derive(Debug, Default)]
 pub(super) struct Noted(AtomicU64);
 

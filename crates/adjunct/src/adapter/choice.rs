@@ -43,7 +43,7 @@ pub fn from_environment() {
     engine::from_environment();
 }
 
-/// What serves an operation of `row`, whose answer is always the same: asked for once.
+/// The path of an operation of `row`; it never changes, so it is found out once.
 #[inline]
 pub(crate) fn known(function: Function, bits: usize, row: Row) -> Path {
     KNOWN[row.index()].get(|| path(function, bits))
@@ -59,7 +59,7 @@ pub fn instructions(function: Function) -> &'static [Feature] {
     }
 }
 
-/// What serves `function` with a key of `bits` on this machine, one operation at a time.
+/// Whether hardware or software serves `function` with a key of `bits` on this machine, one operation at a time.
 pub fn path(function: Function, bits: usize) -> Path {
     let needed = instructions(function);
     if let Some(path) = rsa_keygen(function, bits) {
@@ -153,7 +153,7 @@ pub struct Served {
     pub jobs: bool,
 }
 
-/// What serves `function` with a key of `bits` (0: of any size) on this machine.
+/// The hardware that serves `function` with a key of `bits` (0: of any size) on this machine.
 pub fn served(function: Function, bits: usize) -> Served {
     let batches = function.batch_instructions(bits);
     let (path, only) = (path(function, bits), cpu::batches_only());

@@ -108,7 +108,7 @@ impl Class {
         CLASSES.iter().filter(|class| Some(class.arch) == HERE)
     }
 
-    /// What of the class a CPU with these features lacks, so that it cannot imitate it.
+    /// The features of the class that a CPU with these features lacks, so that it cannot imitate the class.
     pub fn lacking(&self, has: impl Fn(Feature) -> bool) -> Vec<Feature> {
         let wanted = self.has.iter().copied().filter(|feature| !OPTIONAL.contains(feature));
         wanted.filter(|&feature| !has(feature)).collect()

@@ -165,7 +165,7 @@ impl<T: Kind> Sought<T> {
         self.attach(found, Access::Read).is_ok()
     }
 
-    /// What is under the keys that come before the segment's own, and why it is not that: all of them where it has none.
+    /// The segments under the keys before the segment's own, with the reason why each is not that: under all keys where it has none.
     pub(super) fn in_the_way(&self, listed: &[Stat]) -> Vec<(Stat, Wrong)> {
         let mut found = Vec::new();
         for key in self.keys() {

@@ -56,7 +56,7 @@ impl Counts {
     }
 }
 
-/// What the accelerator did with the operations of one queue, or the sum of several.
+/// The accelerator's counts of one queue, or the sum of several.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Lanes {
     /// Batches run in lanes, by the lanes filled: 1, 2, ... 8.
@@ -133,7 +133,7 @@ impl Snapshot {
         function.rows().fold(Counts::default(), |sum, (_, row)| sum.zip(self.row(row), u64::saturating_add))
     }
 
-    /// What of `function` ran in software for `reason`: calls and bytes, both directions and all key sizes together.
+    /// The operations of `function` in software for `reason`: calls and bytes, both directions and all key sizes together.
     pub fn fallbacks(&self, function: Function, reason: Reason) -> Cell {
         self.fallbacks[function as usize * Reason::ALL.len() + reason as usize]
     }

@@ -131,7 +131,7 @@ impl Args {
         if self.quick { &[1, 8, 16] } else { &self.processes }
     }
 
-    /// How long each slice of each side runs.
+    /// The length and number of each side's slices.
     fn plan(&self) -> measure::Plan {
         let repeats = if self.quick { 3 } else { 5 };
         let seconds = if self.quick { 0.6 } else { self.seconds };

@@ -13,7 +13,7 @@ use std::io::{BufRead, BufReader, Write};
 use std::process::{ChildStdin, ChildStdout, Command, ExitCode, Stdio};
 use std::time::Duration;
 
-/// What takes longer than it was asked for and this hangs.
+/// Time beyond the requested length after which a load is taken to hang.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A request to the process of the load.
@@ -32,7 +32,7 @@ enum Answer {
     Failed(String),
 }
 
-/// How long a load runs.
+/// The lengths of a load.
 #[derive(Debug, Clone, Copy)]
 pub struct Times {
     /// Time before the measured time, in which the load settles.

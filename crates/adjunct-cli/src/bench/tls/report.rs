@@ -145,7 +145,7 @@ impl Row {
         self.load_utilisation >= SATURATED
     }
 
-    /// What is told of it beside stock: the ratio of transactions, or that of CPU time where the load was the limit.
+    /// The ratio to stock that is shown: of transactions, or of CPU time where the load was the limit.
     pub fn told(&self) -> Option<f64> {
         if self.saturated() { self.cpu_ratio } else { self.ratio }
     }

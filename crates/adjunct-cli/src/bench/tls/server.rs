@@ -22,7 +22,7 @@ use std::time::{Duration, Instant};
 const START: Duration = Duration::from_secs(30);
 /// Time that a server may take to end when it is asked to.
 const END: Duration = Duration::from_secs(5);
-/// How often another port is tried where one was taken meanwhile.
+/// The number of tries with another port where one was taken meanwhile.
 const PORTS: usize = 3;
 
 /// A server's programs.

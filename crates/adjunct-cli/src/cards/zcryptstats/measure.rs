@@ -53,7 +53,7 @@ impl Sample {
         Sample { subject: Subject::of(device), mode: device.card.mode, counters: sum }
     }
 
-    /// What was done since `before`; none where it is another card by now, or has started anew.
+    /// The work since `before`; `None` where it is another card by now, or was restarted.
     fn since(&self, before: &Sample) -> Option<Vec<Work>> {
         if (self.mode, &self.subject) != (before.mode, &before.subject) {
             return None;

@@ -21,7 +21,7 @@ use adjunct_tool::files;
 use serde::Serialize;
 use std::path::{Path, PathBuf};
 
-/// Whom a change is for.
+/// The programs that a change is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, clap::ValueEnum)]
 #[serde(rename_all = "lowercase")]
 pub enum Target {

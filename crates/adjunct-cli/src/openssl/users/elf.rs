@@ -46,7 +46,7 @@ impl Source for &[u8] {
     }
 }
 
-/// What kind of machine code: a library serves a program only where these are equal.
+/// The kind of machine code: a library serves a program only where both are equal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Machine {
     /// 64-bit, else 32-bit.
@@ -221,7 +221,7 @@ impl<H: FileHeader<Endian = Endianness>> Segments<H> {
     }
 }
 
-/// What Go's linker writes near the beginning of the first data segment, on a multiple of 16 (debug/buildinfo).
+/// The mark that Go's linker writes near the beginning of the first data segment, on a multiple of 16 (debug/buildinfo).
 const GO: &[u8] = b"\xff Go buildinf:";
 /// The bytes of the first data segment in which Go's own tools look for [`GO`].
 const GO_WITHIN: u64 = 64 << 10;

@@ -27,7 +27,7 @@ pub struct Made {
     pub libraries: Vec<String>,
     /// Whether Go's linker made it.
     pub go: bool,
-    /// What stands in its constants, where no libcrypto is among its libraries and it is large enough to have one inside.
+    /// The libraries that its constants show, where no libcrypto is among its libraries and it is large enough to contain one.
     pub inside: Inside,
 }
 
@@ -173,7 +173,7 @@ fn through(closure: &Closure, at: usize) -> Option<String> {
     first.filter(|_| !direct)
 }
 
-/// What a program and its libraries call of OpenSSL; its own parts call each other without meaning for the program.
+/// The calls of a program and its libraries into OpenSSL; calls within OpenSSL itself do not count.
 fn calls(closure: &Closure) -> BTreeMap<Call, Option<String>> {
     let mut calls = BTreeMap::new();
     for (at, file) in closure.files.iter().enumerate() {

@@ -42,14 +42,14 @@ use std::time::SystemTime;
 pub struct Given {
     /// The provider is in force.
     pub provider: bool,
-    /// What the engine serves that comes with it: flags of [`adjunct::config::engine_methods`].
+    /// The groups that the engine serves: flags of [`adjunct::config::engine_methods`].
     pub engine: u32,
     /// Node gets the provider: the section that Node reads names it, too.
     pub node: bool,
 }
 
 impl Given {
-    /// What a provider in force gives, and the engine that its section's `engine` line asks for.
+    /// The result of a provider that is in force or not, and of the engine that its section's `engine` line asks for.
     pub fn provider(in_force: bool, engine: Option<&str>) -> Given {
         let engine = engine.filter(|_| in_force).map_or(0, |words| adjunct::config::engine(words).0);
         Given { provider: in_force, engine, node: false }
@@ -98,7 +98,7 @@ pub struct Reach {
     pub since: Option<SystemTime>,
 }
 
-/// What the parsers of this part make of any bytes, for fuzzing: an ELF file, a loader's cache, /proc's files.
+/// Runs the parsers of this part on any bytes, for fuzzing: an ELF file, a loader's cache, /proc's files.
 pub fn parse_anything(bytes: &[u8]) {
     if let Ok(elf) = elf::read(&bytes) {
         let _ = constants::search(&bytes, &elf.constants);

@@ -332,7 +332,7 @@ impl<'a> Run<'a> {
 /// How long a rough answer takes, in seconds.
 const QUICK: f64 = 115.0;
 
-/// What was tried: figure 7, the tables, the small copies, and copies of one byte.
+/// The measurements: figure 7, the tables, the small copies, and copies of one byte.
 struct Tried {
     bulk: [Option<Bulk>; 2],
     small: Option<Small>,

@@ -48,7 +48,7 @@ pub struct Header {
     pub data: String,
     /// How the figures were taken.
     pub method: String,
-    /// What takes the crypto instructions away on the software side; empty where that side is missing.
+    /// The mask that removes the crypto instructions on the software side; empty where that side is missing.
     pub mask: String,
     /// Calls that adjunct served in hardware and in software while its side was measured.
     pub served: Served,

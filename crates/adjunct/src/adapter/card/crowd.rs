@@ -97,7 +97,7 @@ pub struct Page {
     /// Milliseconds of the clock when a card last answered any program, and when a program last found no daemon.
     answered: AtomicU64,
     nobody: AtomicU64,
-    /// What a connection costs each side, in nanoseconds; 0 where that has not been measured.
+    /// The cost of a connection for each side, in nanoseconds; 0 where it has not been measured.
     connecting: [AtomicU64; SIDES],
     measured: [Measured; KINDS],
     windows: [Windows; KINDS],

@@ -207,7 +207,7 @@ pub fn model_name() -> String {
 mod tests {
     use super::*;
 
-    /// What is not masked is what the standard library finds, with the operating system's support for the registers.
+    /// The features that are not masked are those of the standard library's detection, with the operating system's support for the registers.
     #[test]
     fn features_are_those_of_this_cpu() {
         use std::arch::is_x86_feature_detected as detected;

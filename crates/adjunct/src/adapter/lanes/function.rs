@@ -56,7 +56,7 @@ pub(super) struct Function {
     waited: AtomicU32,
     /// Batches done in lanes, and full ones that were not.
     done: AtomicU32,
-    /// What leaders at gates did of late, in [`PARTS`]th for each: jobs, batches in lanes, and jobs one by one.
+    /// The recent work of leaders at gates, in [`PARTS`]th for each: jobs, batches in lanes, and jobs one by one.
     jobs: AtomicU32,
     batches: AtomicU32,
     singly: AtomicU32,

@@ -238,7 +238,7 @@ mod tests {
         Dead,
     }
 
-    /// What a thread does after it has left: `back` where it sleeps again, and how many times it leaves for others before.
+    /// A thread's steps after it has left: `back` where it sleeps again, and how many times it leaves for others before.
     #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
     struct Way {
         back: bool,
@@ -251,7 +251,7 @@ mod tests {
         /// Jobs that are still to be brought.
         jobs: u8,
         slot: u8,
-        /// How often the thread may still wait for too long.
+        /// How many times the thread may still give up waiting.
         impatience: u8,
     }
 

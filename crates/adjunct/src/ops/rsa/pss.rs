@@ -11,7 +11,7 @@ use crate::error::Error;
 pub enum Salt {
     /// Exactly this many bytes.
     Bytes(usize),
-    /// When signing as many as fit, when verifying as many as there are.
+    /// When signing, the longest salt that fits; when verifying, the length that the signature has.
     Auto,
 }
 

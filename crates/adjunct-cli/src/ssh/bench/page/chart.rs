@@ -18,7 +18,7 @@ pub const MUTED: RGBColor = RGBColor(0x59, 0x63, 0x6e);
 pub const GRID: RGBColor = RGBColor(0xd8, 0xde, 0xe4);
 /// The colour of the whiskers, which show the spread.
 pub const WHISKER: RGBColor = RGBColor(0x2b, 0x30, 0x36);
-/// What the chart stands on; around whiskers, so that they are seen on every bar.
+/// The background of the chart; also drawn around whiskers, so that they are visible on every bar.
 pub const CARD: RGBColor = RGBColor(0xff, 0xff, 0xff);
 
 /// A side's colour: three that differ in lightness, too, for those who see no colours.

@@ -74,9 +74,9 @@ pub struct Key {
     raw: *mut sys::RSA,
     bits: usize,
     private: bool,
-    /// What raises to the two private exponents; `None` where private operations do not use the primes.
+    /// Whether hardware or software raises to the two private exponents; `None` where private operations do not use the primes.
     by_primes: Option<Path>,
-    /// What stands for the private exponent is not one: only the two primes are known.
+    /// Whether the number in the place of the private exponent is none, because only the two primes are known.
     no_d: bool,
     /// Blinding of a private key.
     blinding: Option<Shared<Blinding>>,
@@ -334,7 +334,7 @@ impl Key {
         self.private
     }
 
-    /// What runs private operations by the Chinese remainder theorem; `None` where they do not use the primes.
+    /// Whether hardware or software runs private operations by the Chinese remainder theorem; `None` where they do not use the primes.
     pub fn by_primes(&self) -> Option<Path> {
         self.by_primes
     }
@@ -464,7 +464,7 @@ impl Key {
         self.forms()?.is_right(self, input, out)
     }
 
-    /// What [`Key::run_private`] has refused: done in software, whatever the key's primes are of a size for.
+    /// Does in software a private operation that [`Key::run_private`] has refused, whatever the sizes of the key's primes.
     fn private_after_all(&self, input: &[u8], out: &mut [u8]) -> Result<Ran, Error> {
         let software = |wrong_crt| Ran { outcome: Outcome::Software(Reason::Parameter), wrong_crt };
         let n = self.number(Part::N)?.unwrap_or_default();

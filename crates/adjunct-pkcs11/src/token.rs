@@ -278,7 +278,7 @@ impl Token {
         Ok(())
     }
 
-    /// Nobody is logged in any more: what is private goes.
+    /// Ends the login: private objects are removed from memory.
     fn ended(&self) {
         self.user.store(LoggedIn::Nobody as u8, Relaxed);
         self.objects.remove_all(|place| place.object().is_private());

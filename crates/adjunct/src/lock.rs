@@ -31,7 +31,7 @@ unsafe impl<T: Send> Sync for Lock<T> {}
 pub struct Taken {
     /// Generation of this process.
     pub generation: u32,
-    /// Somebody was inside when this process was forked: the value may be half changed.
+    /// A thread of the parent held the lock when this process was forked: the value may be half changed.
     pub abandoned: bool,
 }
 

@@ -102,7 +102,7 @@ pub struct Outdated {
     pub unit: Option<Unit>,
 }
 
-/// Everybody, worst first.
+/// All programs and processes, the worst verdicts first.
 pub fn look(processes: Processes, standing: &Standing, programs: &mut Programs) -> Result<Vec<Entry>, Failure> {
     let mut proof = Proof::default();
     let mut entries: BTreeMap<(State, Option<Cause>, String, String), Entry> = BTreeMap::new();

@@ -49,7 +49,7 @@ impl Library {
 /// Stops at a provider that has the very functions wanted, so that it is one of this libcrypto.
 ///
 /// # Safety
-/// `provider` is a live provider of the libcrypto that is searched, and `argument` the search, which nobody else uses.
+/// `provider` is a live provider of the libcrypto that is searched, and `argument` the search, which no other code uses.
 unsafe extern "C" fn visit(provider: Opaque, argument: *mut c_void) -> c_int {
     guard(1, || {
         // SAFETY: the caller's search; no one else has it.

@@ -36,7 +36,7 @@ pub(super) struct Session {
     pub client_modules: Option<Vec<PathBuf>>,
     /// The OpenSSL configuration in the client's environment: ssh may be a script that sets one.
     pub client_conf: Option<PathBuf>,
-    /// The modules of sshd's process, likewise.
+    /// The modules of adjunct in sshd's process; `None` where that cannot be seen.
     pub server_modules: Option<Vec<PathBuf>>,
 }
 

@@ -128,7 +128,7 @@ impl Word {
         Word(self.0 - Word::LEADS + woken as u64 * Word::AWAKE)
     }
 
-    /// Somebody awake goes, or calls another.
+    /// A thread that is awake leaves, or calls another.
     pub(super) fn leave(self, idle: bool, turn: usize) -> (Word, Leave) {
         if self.awake() == 1 && self.waiting() != 0 && (self.leading() == 0 || idle) {
             return (self, Leave::Calls(some(self.waiting(), 1, turn).trailing_zeros() as usize));

@@ -68,7 +68,8 @@ impl Engine {
 static ENGINE: OnceLock<Option<Engine>> = OnceLock::new();
 /// The greatest [`Accelerator`] asked for.
 static ASKED: AtomicU8 = AtomicU8::new(Accelerator::On as u8);
-/// Somebody has asked for it in this program by name: then it is on where a filter of system calls is in force or to be expected, too.
+/// Whether a setting of this program's own, unlike openssl.cnf, names a mode of batches: they are then on even where a filter of system calls is in
+/// force or expected.
 static BY_NAME: AtomicBool = AtomicBool::new(false);
 
 /// Whether this CPU has lanes, for RSA's private operations at least. Where it has none, callers run all operations themselves.

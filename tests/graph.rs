@@ -1,4 +1,4 @@
-//! The walls: crates depend on each other as ARCHITECTURE.md's table says, and unsafe code is forbidden where it says so.
+//! The walls: crates depend on each other as ARCHITECTURE.md's table says, unsafe code is forbidden where it says so, and no feature opens one.
 
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
@@ -24,7 +24,7 @@ fn of_the_table(text: &str) -> BTreeMap<String, Row> {
         .collect()
 }
 
-fn of_cargo(root: &Path) -> BTreeMap<String, Row> {
+fn metadata(root: &Path) -> Value {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let output = Command::new(cargo)
         .args(["metadata", "--no-deps", "--offline", "--format-version", "1"])
@@ -32,9 +32,16 @@ fn of_cargo(root: &Path) -> BTreeMap<String, Row> {
         .output();
     let output = output.expect("cargo runs");
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    let metadata: Value = serde_json::from_slice(&output.stdout).unwrap();
+    serde_json::from_slice(&output.stdout).unwrap()
+}
+
+fn text(value: &Value) -> String {
+    value.as_str().unwrap().to_owned()
+}
+
+fn of_cargo(root: &Path) -> BTreeMap<String, Row> {
+    let metadata = metadata(root);
     let packages = metadata["packages"].as_array().unwrap();
-    let text = |value: &Value| value.as_str().unwrap().to_owned();
     let members: BTreeSet<String> = packages.iter().map(|package| text(&package["name"])).collect();
     let row = |package: &Value| {
         let asked = package["dependencies"].as_array().unwrap().iter().filter(|asked| asked["kind"].is_null());
@@ -61,4 +68,16 @@ fn the_graph_is_that_of_the_table() {
         println!("{name} -> {}{}", above.join(", "), if *forbidden { "; unsafe code is forbidden" } else { "" });
     }
     assert_eq!(cargo, table, "what Cargo says, and ARCHITECTURE.md");
+}
+
+/// The kernels have one for their tests alone, with which arithmetic goes wrong.
+#[test]
+fn no_feature_opens_a_wall() {
+    let metadata = metadata(&Path::new(env!("CARGO_MANIFEST_DIR")).join(".."));
+    let packages = metadata["packages"].as_array().unwrap().iter();
+    let features = packages.flat_map(|package| {
+        let names = package["features"].as_object().unwrap().keys();
+        names.map(|feature| format!("{}/{feature}", text(&package["name"])))
+    });
+    assert_eq!(features.collect::<Vec<_>>(), ["adjunct-kernels/fault"]);
 }

@@ -1,10 +1,10 @@
 //! What cards read: requests and replies of the wire, `cards.conf`, what tools ask, and the file of the state.
 #![no_main]
 
-use adjunct::card::wire::{self, Kind};
-use adjunct_card::config::Config;
-use adjunct_card::control::{Reply, Request};
-use adjunct_card::state;
+use adjunct_card_protocol::wire::{self, Kind};
+use adjunct_card_state::config::Config;
+use adjunct_card_state::control::{Reply, Request};
+use adjunct_card_state::state;
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|data: &[u8]| {

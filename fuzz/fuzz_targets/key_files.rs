@@ -1,8 +1,8 @@
 //! Files of keys and certificates, as `p11sak` and `adjunct token` read them: DER, and PEM.
 #![no_main]
 
-use adjunct_cli::pem::{self, encrypted};
 use adjunct_pkcs11::der::{self, Packed};
+use adjunct_ztools::pem::{self, encrypted};
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|data: &[u8]| {

@@ -1,7 +1,7 @@
 //! What `adjunct openssl status` reads of a machine's programs: ELF files, the loader's cache, /proc.
 #![no_main]
 
-use adjunct_cli::openssl::users::parse_anything;
+use adjunct_survey::parse_anything;
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|bytes: &[u8]| parse_anything(bytes));

@@ -18,7 +18,7 @@ const ELSEWHERE: [(&str, &str); 4] = [
     ("ssh -I ", "openssh.rs logs in to a server"),
     ("ssh-add -s ", "openssh.rs has an agent"),
     ("p11-kit server ", "p11_kit.rs has the server, and ends it"),
-    ("adjunct bench pkcs11", "bench_pkcs11.rs of the command: minutes"),
+    ("adjunct bench pkcs11", "tests/pkcs11.rs of adjunct-bench: minutes"),
 ];
 
 /// Programs of the pages: a line of code that begins with one is a command.

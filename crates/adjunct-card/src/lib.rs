@@ -7,15 +7,12 @@
 //! * [`config`]: which cards there are.
 //! * [`daemon`]: adjunctd. It holds what is configured and counted, no keys, and hands connections of programs to cards.
 //! * [`card`]: a card's process.
-//! * [`arguments`]: its command line.
+//!
+//! What tools read and ask is the crate `adjunct-card-state`.
 
-pub mod arguments;
 pub mod card;
-pub mod config;
-pub mod control;
 pub mod daemon;
-pub mod folder;
 mod link;
-pub mod machine;
-pub mod state;
 mod watch;
+
+pub use adjunct_card_state::{arguments, config, control, folder, machine, state};

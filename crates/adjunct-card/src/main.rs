@@ -1,13 +1,14 @@
 //! `adjunctd`: the daemon of the cards, and by its first argument a card's process.
 #![forbid(unsafe_code)]
 
-use adjunct::card::crowd::Page;
 use adjunct_card::arguments::Arguments;
-use adjunct_card::card::pending::Limits;
+
 use adjunct_card::card::{self, Setup};
+use adjunct_card::config::Limits;
 use adjunct_card::daemon::{self, Options};
 use adjunct_card::folder::Folder;
 use adjunct_card::state::Shared;
+use adjunct_card_protocol::crowd::Page;
 use clap::Parser;
 use std::io;
 use std::os::fd::AsFd;

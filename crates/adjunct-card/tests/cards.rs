@@ -3,10 +3,10 @@
 mod common;
 mod service;
 
-use adjunct::card::wire::{self, Kind, Status};
 use adjunct::catalogue::Queue;
 use adjunct_card::control::{Device, Item, Reply, Request};
 use adjunct_card::state;
+use adjunct_card_protocol::wire::{self, Kind, Status};
 use common::*;
 use std::io::Read;
 use std::os::fd::{AsRawFd, OwnedFd};

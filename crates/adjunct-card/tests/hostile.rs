@@ -5,7 +5,7 @@
 
 mod common;
 
-use adjunct::card::wire::{self, Kind, Status};
+use adjunct_card_protocol::wire::{self, Kind, Status};
 use common::*;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fd::OwnedFd;

@@ -1,11 +1,10 @@
 //! Counters of a run's own: the operations that it measures or checks are not in the users' statistics, and operations of other programs are not in
 //! its figures. Every command that loads adjunct's modules to measure them counts this way.
 
-use crate::ssh::lab::Environment;
 use adjunct::catalogue::Function;
 use adjunct::counters::{Apart, Snapshot};
-use adjunct_bench::meter;
 use adjunct_tool::Failure;
+use adjunct_tool::process::Environment;
 use serde::{Deserialize, Serialize};
 use std::sync::atomic::AtomicU32;
 use std::sync::atomic::Ordering::Relaxed;
@@ -36,17 +35,8 @@ impl Counted {
         Counted { apart, word }
     }
 
-    /// Makes counters for this process and all that it starts. Call it before the counters are opened and before there is another thread.
-    pub fn here() -> Counted {
-        let counted = Counted::apart("bench");
-        for (name, value) in counted.variables() {
-            meter::set_before_threads(name, value);
-        }
-        counted
-    }
-
-    /// Variables that lead programs to the counters. Counting is on in a container, too: it is part of what is measured.
-    fn variables(&self) -> [(&'static str, &str); 2] {
+    /// The variables that lead to them. Counting is on in a container, too: it is part of what is measured.
+    pub fn variables(&self) -> [(&'static str, &str); 2] {
         [("ADJUNCT_STATS_KEY", &self.word), ("ADJUNCT_STATS", "on")]
     }
 

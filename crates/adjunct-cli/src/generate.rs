@@ -1,7 +1,8 @@
 //! Man pages and shell completions, made from the same definitions as `--help`. For packagers; hidden from the help.
 
-use crate::{Cli, Name};
+use crate::Cli;
 use adjunct_tool::{Failure, output};
+use adjunct_ztools::Name;
 use clap::CommandFactory;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -24,9 +25,14 @@ pub enum Command {
         /// The shell
         shell: clap_complete::Shell,
         /// The name that is completed
-        #[arg(default_value = "adjunct", value_parser = Name::ALL.map(Name::text))]
+        #[arg(default_value = "adjunct", value_parser = names())]
         name: String,
     },
+}
+
+/// The names of all commands that the packages bring.
+fn names() -> Vec<&'static str> {
+    ["adjunct"].into_iter().chain(Name::ALL.map(Name::text)).collect()
 }
 
 /// Runs the subcommand.
@@ -39,7 +45,7 @@ pub fn run(command: &Command) -> Result<ExitCode, Failure> {
         Command::Man { dir: None, date } => output::print(&page(Cli::command(), date, None)?)?,
         Command::Completions { shell, name } => {
             let mut text = Vec::new();
-            let mut command = Name::of(&[name.into()]).parser();
+            let mut command = Name::of(name.as_ref()).map_or_else(crate::parser, Name::parser);
             clap_complete::generate(*shell, &mut command, name.as_str(), &mut text);
             output::print(&String::from_utf8_lossy(&text))?;
         }
@@ -59,11 +65,11 @@ impl Pages<'_> {
         let mut command = Cli::command().disable_help_subcommand(true);
         command.build();
         self.tree(&command, "adjunct", None)?;
-        for name in Name::ALL.into_iter().filter(|name| *name != Name::Adjunct) {
+        for name in Name::ALL {
             let see = name.subcommand().map_or_else(|| "adjunct".to_owned(), |sub| format!("adjunct-{sub}"));
             self.page(name.text(), name.parser(), Some(&see))?;
         }
-        self.page("adjunctd", adjunct_card::arguments::Arguments::command(), Some("adjunct-cards"))
+        self.page("adjunctd", adjunct_card_state::arguments::Arguments::command(), Some("adjunct-cards"))
     }
 
     fn tree(&self, command: &clap::Command, name: &str, parent: Option<&str>) -> Result<(), Failure> {

@@ -5,35 +5,26 @@
 #![forbid(unsafe_code)]
 
 pub mod bench;
-mod busy;
 pub mod cards;
-mod counted;
-mod cpacfstats;
+pub mod counted;
+mod diff;
 pub mod doctor;
 pub mod generate;
 mod help;
-mod hex;
 pub mod info;
 pub mod java;
-mod module;
-pub mod name;
 pub mod openssl;
-mod p11sak;
-pub mod pem;
-mod pkcsconf;
-mod pkcsstats;
 pub mod setup;
 pub mod ssh;
+mod start;
 pub mod stats;
 mod token;
-mod verdict;
 pub mod watch;
 
 pub use adjunct_tool::Failure;
-use adjunct_tool::{interrupt, output};
-use clap::error::ErrorKind;
-use clap::{Parser, Subcommand};
-pub use name::Name;
+use adjunct_tool::interrupt;
+use adjunct_ztools::Name;
+use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 use std::ffi::OsString;
 use std::process::ExitCode;
 
@@ -94,6 +85,15 @@ enum Command {
 }
 
 impl Cli {
+    /// The measurement that it asks for, if it is one.
+    fn measurement(self) -> Option<bench::Measurement> {
+        match self.command {
+            Command::Bench(args) => Some(bench::Measurement::Bench(args.command)),
+            Command::Ssh(args) => args.measurement().map(bench::Measurement::Ssh),
+            _ => None,
+        }
+    }
+
     fn run(self) -> Result<ExitCode, Failure> {
         match self.command {
             Command::Setup(args) => setup::run(&args),
@@ -108,7 +108,7 @@ impl Cli {
             Command::Top(args) => watch::top::run(&args),
             Command::Check(args) => watch::check::run(&args),
             Command::Exporter(args) => watch::exporter::run(&args),
-            Command::Bench(args) => bench::run(&args),
+            Command::Bench(_) => Err(start::bench()),
             Command::Generate(args) => generate::run(&args),
         }
     }
@@ -116,42 +116,45 @@ impl Cli {
 
 /// Runs the command line `args` (the first is the name the command was called by) and reports what went wrong.
 pub fn main(args: Vec<OsString>) -> ExitCode {
-    let name = Name::of(&args);
     // Monitors have their own status for a command line that is wrong.
-    let for_monitors = name == Name::Adjunct && args.get(1).is_some_and(|word| word == "check");
-    run(name, args).unwrap_or_else(|failure| {
-        match &failure {
-            Failure::Usage(error) if for_monitors && error.use_stderr() => return watch::check::misused(error),
-            _ => {}
-        }
-        let failure = interrupted(failure);
-        failure.report(name.text());
-        name.status(&failure)
+    let for_monitors = args.get(1).is_some_and(|word| word == "check");
+    match run(args) {
+        Err(Failure::Usage(error)) if for_monitors && error.use_stderr() => watch::check::misused(&error),
+        done => ended(done),
+    }
+}
+
+/// How a process of the command ends: what went wrong is reported.
+pub fn ended(done: Result<ExitCode, Failure>) -> ExitCode {
+    done.unwrap_or_else(|failure| {
+        let failure = interrupt::named(failure);
+        failure.report("adjunct");
+        ExitCode::from(failure.status())
     })
 }
 
-fn run(name: Name, args: Vec<OsString>) -> Result<ExitCode, Failure> {
-    match (name.ready(args), name.version()) {
-        (Err(Failure::Usage(error)), Some(version)) if error.kind() == ErrorKind::DisplayVersion => {
-            output::print(&version).map(|()| ExitCode::SUCCESS)
-        }
-        (ready, _) => ready?(),
+fn run(args: Vec<OsString>) -> Result<ExitCode, Failure> {
+    match args.first().and_then(|called| Name::of(called)) {
+        Some(name) => Err(start::tool(name)),
+        None => parsed(args)?.run(),
     }
 }
 
-/// An interrupt at a terminal also reaches the programs that were started: the failure of one of them is then reported as an interrupt.
-fn interrupted(failure: Failure) -> Failure {
-    match failure {
-        Failure::Failed(line) if interrupt::interrupted().is_err() && !line.contains("interrupted") => {
-            Failure::Failed(format!("interrupted: {line}"))
-        }
-        other => other,
-    }
+fn parsed(args: Vec<OsString>) -> Result<Cli, Failure> {
+    Ok(Cli::from_arg_matches(&parser().try_get_matches_from(args)?)?)
+}
+
+/// The definition of the command line.
+fn parser() -> clap::Command {
+    help::dressed(Cli::command())
 }
 
 /// Parses a command line and runs nothing: whether it would be accepted. For fuzzing; it must never panic.
 pub fn parse_args(args: Vec<OsString>) -> bool {
-    Name::of(&args).ready(args).is_ok()
+    match args.first().and_then(|called| Name::of(called)) {
+        Some(_) => adjunct_ztools::parse_args(args),
+        None => parsed(args).is_ok(),
+    }
 }
 
 #[cfg(test)]
@@ -160,7 +163,7 @@ mod tests {
 
     #[test]
     fn the_definitions_are_consistent() {
-        Name::ALL.iter().for_each(|name| name.parser().debug_assert());
+        parser().debug_assert();
     }
 
     #[test]
@@ -168,17 +171,7 @@ mod tests {
         let words = |w: &[&str]| w.iter().map(OsString::from).collect::<Vec<_>>();
         assert!(parse_args(words(&["adjunct", "info", "--json"])));
         assert!(parse_args(words(&["/usr/bin/icainfo", "-c"])));
-        assert!(parse_args(words(&["icastats", "-k", "-j"])));
-        assert!(parse_args(words(&["icainfo", "--json"])));
-        assert!(parse_args(words(&["./icainfo-cex", "-r"])));
-        assert!(!parse_args(words(&["icainfo-cex", "-k"])));
-        assert!(!parse_args(words(&["icainfo", "--json", "-c"])));
         assert!(!parse_args(words(&["adjunct", "-k"])));
-        assert!(parse_args(words(&["/sbin/cpacfstats", "-je", "sha"])));
-        assert!(!parse_args(words(&["cpacfstats", "prng"])));
-        assert!(parse_args(words(&["pkcsconf", "-itc", "1"])));
-        assert!(parse_args(words(&["pkcsstats", "--slot=1", "-j"])));
-        assert!(parse_args(words(&["lszcrypt", "-Vc", "02"])));
         assert!(parse_args(words(&["adjunct", "cards", "list", "--json"])));
         assert!(parse_args(words(&["adjunct", "doctor", "localhost:443", "--json"])));
         assert!(!parse_args(Vec::new()));

@@ -1,4 +1,4 @@
-//! The `adjunct` command; also answers by the names of [`adjunct_cli::Name`].
+//! The `adjunct` command. Called by a name of [`adjunct_ztools::Name`] it becomes that program.
 
 #![forbid(unsafe_code)]
 

@@ -1,5 +1,6 @@
 //! `adjunct cards sysfs`: the files are those of IBM Z, appear in one step, and replace nothing that another program made.
 
+#[path = "../../adjunct-ztools/tests/zcrypt_stage/mod.rs"]
 mod zcrypt_stage;
 
 use std::fs;

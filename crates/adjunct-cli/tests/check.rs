@@ -2,7 +2,7 @@
 
 mod counted;
 mod module;
-#[path = "zcrypt_stage/mod.rs"]
+#[path = "../../adjunct-ztools/tests/zcrypt_stage/mod.rs"]
 mod zcrypt_stage;
 
 use counted::Counters;

@@ -1,7 +1,7 @@
 //! `adjunct exporter`: what it exports, how it answers, and Debian's Prometheus on the other side.
 
 mod counted;
-#[path = "zcrypt_stage/mod.rs"]
+#[path = "../../adjunct-ztools/tests/zcrypt_stage/mod.rs"]
 mod zcrypt_stage;
 
 use counted::Counters;

@@ -185,7 +185,11 @@ fn as_root_a_module_beside_the_program_is_trusted_for_a_run() {
     let path = |name: &str| dir.path().join(name);
     // Where everybody may add files, as in /tmp.
     fs::set_permissions(dir.path(), Permissions::from_mode(0o1777)).unwrap();
-    copy(env!("CARGO_BIN_EXE_adjunct"), &path("adjunct"));
+    // And what it starts, which is looked at as modules are.
+    let built = Path::new(env!("CARGO_BIN_EXE_adjunct"));
+    for name in ["adjunct", "adjunct-bench"] {
+        copy(built.with_file_name(name), &path(name));
+    }
     let module = path("libadjunct_openssl.so");
     fs::write(&module, "no module").unwrap();
     fs::set_permissions(&module, Permissions::from_mode(0o644)).unwrap();

@@ -1,14 +1,16 @@
 //! The command as it is called: by its own name and by those of the Z tools, as root and as another user.
 
 mod copy;
+#[path = "../../adjunct/tests/tally/mod.rs"]
+mod tally;
 
 use adjunct::catalogue::Direction;
 use adjunct::catalogue::Function;
-use adjunct::ops::Tally;
 use std::os::unix::fs::symlink;
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
+use tally::Tally;
 
 const ADJUNCT: &str = env!("CARGO_BIN_EXE_adjunct");
 
@@ -224,7 +226,14 @@ fn completions_are_made() {
 
 #[test]
 fn a_wrong_command_line_is_2() {
-    for args in [&["nope"][..], &["info", "--nope"], &["stats", "-r", "-d"], &["stats", "-R", "-U", "root"], &[]] {
+    for args in [
+        &["nope"][..],
+        &["info", "--nope"],
+        &["stats", "-x"],
+        &["stats", "-r", "-d"],
+        &["stats", "-R", "-U", "root"],
+        &[],
+    ] {
         refused(&adjunct(args), 2);
     }
 }

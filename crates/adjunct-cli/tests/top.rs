@@ -38,7 +38,7 @@ fn once_for_programs_and_for_people() {
 #[ignore = "run by rates_are_of_what_happens_now"]
 fn count_on_and_on() {
     adjunct::init();
-    let gcm = adjunct::ops::Tally::new(adjunct::catalogue::Function::AesGcm, 256);
+    let gcm = counted::tally::Tally::new(adjunct::catalogue::Function::AesGcm, 256);
     loop {
         gcm.count(adjunct::catalogue::Direction::Encrypt, 16);
         std::thread::sleep(Duration::from_millis(1));

@@ -7,9 +7,12 @@ pub mod chacha;
 pub mod cpacf;
 #[cfg(target_arch = "x86_64")]
 pub mod curve25519;
+#[cfg(target_arch = "x86_64")]
+pub mod des;
 #[cfg(all(target_arch = "x86_64", feature = "fault"))]
 #[doc(hidden)]
 pub mod fault;
+pub mod floats;
 pub mod inout;
 pub mod inverse;
 #[cfg(target_arch = "x86_64")]

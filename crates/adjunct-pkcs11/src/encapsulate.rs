@@ -23,7 +23,7 @@ pub struct Encapsulating {
 }
 
 fn check(mechanism: Mechanism<'_>) -> Result {
-    ensure(mechanism.kind == CKM_ML_KEM, CKR_MECHANISM_INVALID)?;
+    ensure(mechanism.entry.flags & CKF_ENCAPSULATE != 0, CKR_MECHANISM_INVALID)?;
     ensure(mechanism.params == Params::None, CKR_MECHANISM_PARAM_INVALID)
 }
 

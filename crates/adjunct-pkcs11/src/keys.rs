@@ -1,7 +1,7 @@
 //! Keys that are generated in a session. Other modules unwrap, derive and encapsulate keys.
 
 use crate::handle::Handle;
-use crate::mechanism::{Mechanism, generate};
+use crate::mechanism::Mechanism;
 use crate::object::attributes::Attributes;
 use crate::object::complete::Origin;
 use crate::objects::{insert, insert_all};
@@ -22,7 +22,7 @@ fn say(template: &mut Attributes, kind: CK_ATTRIBUTE_TYPE, value: CK_ULONG) -> R
 /// # Errors
 /// Those of the mechanism and of templates.
 pub fn generate(session: &Session, own: Handle, mechanism: Mechanism<'_>, mut template: Attributes) -> Result<Handle> {
-    let (kind, value) = generate::secret(mechanism, &template)?;
+    let (kind, value) = mechanism.secret(&template)?;
     say(&mut template, CKA_CLASS, CKO_SECRET_KEY)?;
     if kind != CKK_GENERIC_SECRET || !template.has(CKA_KEY_TYPE) {
         say(&mut template, CKA_KEY_TYPE, kind)?;
@@ -47,7 +47,7 @@ pub fn generate_pair(
     mut public: Attributes,
     mut private: Attributes,
 ) -> Result<(Handle, Handle)> {
-    let pair = generate::pair(mechanism, &public)?;
+    let pair = mechanism.pair(&public)?;
     let (defaults, origin) = (session.slot().token.defaults, Origin::Generated(mechanism.kind));
     // Of a key pair the size is asked for, and answered by the modulus.
     public.remove(CKA_MODULUS_BITS);

@@ -5,7 +5,7 @@
 use crate::mechanism::aead::{self, Keyed, Kind};
 use crate::mechanism::iv::Generator;
 use crate::mechanism::params::Params;
-use crate::mechanism::{self, Mechanism};
+use crate::mechanism::{Mechanism, registry};
 use crate::object::Held;
 use crate::operation::{Cipher, Signer, Verifier};
 use crate::rv::{Result, Rv, ensure, fail};
@@ -35,7 +35,6 @@ struct Begun {
 
 /// Messages that are encrypted, or decrypted, with one key.
 pub struct Ciphering {
-    mechanism: CK_MECHANISM_TYPE,
     kind: Kind,
     keyed: Keyed,
     encrypt: bool,
@@ -49,9 +48,9 @@ impl Ciphering {
     /// # Errors
     /// `CKR_MECHANISM_INVALID`, `CKR_KEY_TYPE_INCONSISTENT`.
     pub fn new(mechanism: CK_MECHANISM_TYPE, key: Held, encrypt: bool) -> Result<Ciphering> {
-        let kind = Kind::of(mechanism)?;
+        let kind = Kind::of(registry::find_or_unknown(mechanism))?;
         let (pin, keyed) = (Pin::of(&key), Keyed::new(kind, key)?);
-        Ok(Ciphering { mechanism, kind, keyed, encrypt, generator: Generator::default(), begun: None, pin })
+        Ok(Ciphering { kind, keyed, encrypt, generator: Generator::default(), begun: None, pin })
     }
 
     /// The cipher, by which parameters are read.
@@ -96,7 +95,7 @@ impl Ciphering {
             Kind::Ccm => Params::Ccm { data: 0, nonce, aad, mac: tag as u64 },
             Kind::ChaChaPoly => Params::ChaChaPoly { nonce, aad },
         };
-        let cipher = aead::begin(Mechanism { kind: self.mechanism, params }, self.keyed.key().clone(), self.encrypt)?;
+        let cipher = aead::begin(self.kind, &params, self.keyed.key().clone(), self.encrypt)?;
         self.begun = Some(Begun { cipher, tag, taken: 0, given: 0 });
         Ok(())
     }
@@ -172,7 +171,7 @@ impl<O: ?Sized> Signing<O> {
         make(mechanism, key.clone())?;
         let params = mechanism.params.detached().ok_or(Rv(CKR_MECHANISM_PARAM_INVALID))?;
         let pin = Pin::of(&key);
-        Ok(Signing { mechanism: Mechanism { kind: mechanism.kind, params }, key, make, begun: None, pin })
+        Ok(Signing { mechanism: Mechanism { params, ..mechanism }, key, make, begun: None, pin })
     }
 
     /// Begins a message in parts.
@@ -215,7 +214,7 @@ impl Signing<dyn Signer> {
     /// # Errors
     /// Those of the mechanism.
     pub fn signs(mechanism: Mechanism<'_>, key: Held) -> Result<Signing<dyn Signer>> {
-        Signing::new(mechanism, key, mechanism::signer)
+        Signing::new(mechanism, key, |mechanism, key| mechanism.signer(key))
     }
 }
 
@@ -223,7 +222,7 @@ impl Signing<dyn Verifier> {
     /// # Errors
     /// Those of the mechanism.
     pub fn verifies(mechanism: Mechanism<'_>, key: Held) -> Result<Signing<dyn Verifier>> {
-        Signing::new(mechanism, key, mechanism::verifier)
+        Signing::new(mechanism, key, |mechanism, key| mechanism.verifier(key))
     }
 }
 

@@ -1,8 +1,8 @@
 //! Keys that leave the token under another key, and come into it.
 
 use crate::handle::Handle;
+use crate::mechanism::Mechanism;
 use crate::mechanism::params::Params;
-use crate::mechanism::{Mechanism, cipher, table};
 use crate::object::attributes::{Attributes, Value};
 use crate::object::complete::{self, Origin};
 use crate::object::pkcs8;
@@ -28,14 +28,14 @@ pub struct Leaving {
 }
 
 /// Finds the key that wraps or unwraps, for a mechanism that does.
-fn wrapping_key(session: &Session, mechanism: CK_MECHANISM_TYPE, key: CK_OBJECT_HANDLE, wrap: bool) -> Result<Held> {
+fn wrapping_key(session: &Session, mechanism: Mechanism<'_>, key: CK_OBJECT_HANDLE, wrap: bool) -> Result<Held> {
     let (usage, flag, handle) = if wrap {
         (CKA_WRAP, CKF_WRAP, CKR_WRAPPING_KEY_HANDLE_INVALID)
     } else {
         (CKA_UNWRAP, CKF_UNWRAP, CKR_UNWRAPPING_KEY_HANDLE_INVALID)
     };
-    ensure(table::find(mechanism).is_some_and(|entry| entry.flags & flag != 0), CKR_MECHANISM_INVALID)?;
-    objects::key_at_once(session, key, usage, mechanism).map_err(|error| match error {
+    ensure(mechanism.entry.flags & flag != 0, CKR_MECHANISM_INVALID)?;
+    objects::key_at_once(session, key, usage, mechanism.kind).map_err(|error| match error {
         Rv(CKR_KEY_HANDLE_INVALID) => Rv(handle),
         error => error,
     })
@@ -43,22 +43,13 @@ fn wrapping_key(session: &Session, mechanism: CK_MECHANISM_TYPE, key: CK_OBJECT_
 
 /// Begins the cipher that wraps or unwraps; its errors about the key become those about the wrapping key.
 fn begin(mechanism: Mechanism<'_>, key: &Held, wrap: bool) -> Result<Box<dyn Cipher>> {
-    cipher::begin(mechanism, key.clone(), wrap).map_err(|error| match (error.0, wrap) {
+    mechanism.cipher(key.clone(), wrap).map_err(|error| match (error.0, wrap) {
         (CKR_KEY_TYPE_INCONSISTENT, true) => Rv(CKR_WRAPPING_KEY_TYPE_INCONSISTENT),
         (CKR_KEY_TYPE_INCONSISTENT, false) => Rv(CKR_UNWRAPPING_KEY_TYPE_INCONSISTENT),
         (CKR_KEY_SIZE_RANGE, true) => Rv(CKR_WRAPPING_KEY_SIZE_RANGE),
         (CKR_KEY_SIZE_RANGE, false) => Rv(CKR_UNWRAPPING_KEY_SIZE_RANGE),
         _ => error,
     })
-}
-
-/// The unit of a mechanism in bytes, to which keys are filled up with zeros; 1 where it takes any length.
-const fn unit(mechanism: CK_MECHANISM_TYPE) -> usize {
-    match mechanism {
-        CKM_AES_ECB | CKM_AES_CBC => 16,
-        CKM_DES3_ECB | CKM_DES3_CBC | CKM_AES_KEY_WRAP => 8,
-        _ => 1,
-    }
 }
 
 /// A mechanism with the additional data of a call. Its parameter may have them instead, but not others.
@@ -103,7 +94,7 @@ pub fn wrap(
     wrapping: CK_OBJECT_HANDLE,
     handle: CK_OBJECT_HANDLE,
 ) -> Result<Leaving> {
-    let with = wrapping_key(session, mechanism.kind, wrapping, true)?;
+    let with = wrapping_key(session, mechanism, wrapping, true)?;
     let key = objects::get(session, handle.into()).map_err(|_| Rv(CKR_KEY_HANDLE_INVALID))?;
     let secret = matches!(key.class(), CKO_SECRET_KEY | CKO_PRIVATE_KEY);
     ensure(key.key_type().is_some(), CKR_KEY_HANDLE_INVALID)?;
@@ -114,7 +105,7 @@ pub fn wrap(
     if let Some(Value::Template(template)) = with.attributes.get(CKA_WRAP_TEMPLATE) {
         ensure(key.attributes.matches(template), CKR_KEY_HANDLE_INVALID)?;
     }
-    let bytes = bytes(&key, unit(mechanism.kind))?;
+    let bytes = bytes(&key, mechanism.entry.unit)?;
     let cipher = begin(mechanism, &with, true)?;
     Ok(Leaving { cipher, bytes, key: (handle, key), strength: with.strength(), mechanism: mechanism.kind })
 }
@@ -166,7 +157,7 @@ pub fn unwrap(
     wrapped: &[u8],
     mut template: Attributes,
 ) -> Result<Handle> {
-    let with = wrapping_key(session, mechanism.kind, unwrapping, false)?;
+    let with = wrapping_key(session, mechanism, unwrapping, false)?;
     if let Some(Value::Template(wanted)) = with.attributes.get(CKA_UNWRAP_TEMPLATE) {
         for (kind, value) in wanted.iter() {
             let same = template.get(kind).is_none_or(|given| given == value);
@@ -186,7 +177,7 @@ pub fn unwrap(
     })?;
     match class {
         CKO_SECRET_KEY => {
-            let length = length(&template, kind, count, unit(mechanism.kind));
+            let length = length(&template, kind, count, mechanism.entry.unit);
             complete::check_length(kind, length as CK_ULONG).map_err(|_| Rv(CKR_WRAPPED_KEY_LEN_RANGE))?;
             template.set(CKA_VALUE, &room[..length])?;
         }

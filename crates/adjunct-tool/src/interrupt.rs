@@ -73,6 +73,17 @@ pub fn interrupted() -> Result<(), Failure> {
     if flag().load(Ordering::Relaxed) { Err(Failure::new("interrupted")) } else { Ok(()) }
 }
 
+/// A failure as it is to be told. An interrupt at a terminal reaches the programs that were started, too: what then went wrong with one of them
+/// is not what the user has to know first.
+pub fn named(failure: Failure) -> Failure {
+    match failure {
+        Failure::Failed(line) if interrupted().is_err() && !line.contains("interrupted") => {
+            Failure::Failed(format!("interrupted: {line}"))
+        }
+        other => other,
+    }
+}
+
 fn flag() -> &'static Arc<AtomicBool> {
     static FLAG: OnceLock<Arc<AtomicBool>> = OnceLock::new();
     FLAG.get_or_init(|| {

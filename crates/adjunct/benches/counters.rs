@@ -10,10 +10,13 @@
 
 use adjunct::catalogue::Function;
 use adjunct::catalogue::{Direction, Path};
-use adjunct::ops::Tally;
 use adjunct::{counters, cpu};
 use std::hint::black_box;
 use std::sync::atomic::{AtomicU64, Ordering::*};
+use tally::Tally;
+
+#[path = "../tests/tally/mod.rs"]
+mod tally;
 
 const CALLS: u64 = 1_000_000;
 const REPEATS: usize = 15;

@@ -1,57 +1,32 @@
-//! The core of adjunct: which functions exist, what serves each of them on this machine, and who has used what.
+//! The core of adjunct: the operations that interfaces call, and what they may know of what runs them.
 //!
-//! * [`catalogue`]: every countable function (a row of `icainfo` and `icastats`), the instructions that make it hardware, and the
-//!   words for what ran it.
-//! * [`ops`]: the operations that interfaces call.
-//! * `adapter`: what runs them: the CPU, and the lanes (batches of several threads' public-key operations). Not public.
-//! * [`counters`]: calls and bytes per user and function, shared by all processes.
-//! * [`memory`]: boxes and buffers whose allocation may fail.
-//! * [`thread`]: values that end with a thread.
-//! * [`fork`]: which process along a line of forks this is.
-//! * [`lock`]: a lock that is open in a child of fork.
-//! * `clock`: the time, and a thread's CPU time. Not public.
-//! * [`config`]: the `algorithms =` keywords.
-//! * [`sandbox`]: whether a filter of system calls is in force.
-//! * `unwind`: where a panic finds how to unwind a function. Not public.
-//! * [`slab`]: values that have numbers.
+//! * [`ops`]: the operations.
+//! * [`cpu`]: the CPU's name and instructions.
+//! * [`card`]: the work of a card, for its process.
+//! * [`catalogue`], [`counters`], [`config`] and the rest of what everybody stands on: `adjunct-base`'s.
 
-// The wall: interfaces see operations and nothing below. Benchmarks and the core's own tests, which compare and probe, ask for more.
-#[cfg(feature = "internals")]
-pub mod adapter;
-#[cfg(not(feature = "internals"))]
-#[allow(dead_code)]
-mod adapter;
-pub mod catalogue;
+#![forbid(unsafe_code)]
 
-/// Cards, for adjunctd: the page that says how crowded the machine is, what programs and cards say to each other, and the work of a card.
-pub mod card {
-    pub use crate::adapter::card::{SOCKET, SYSTEM, crowd, wire, work};
-}
-
-mod clock;
-pub mod config;
-pub mod counters;
-pub mod diag;
-pub mod environment;
-pub mod error;
-pub mod file_lock;
-mod floats;
-pub mod fork;
-pub mod lock;
-pub mod memory;
+pub mod card;
 pub mod ops;
-pub mod sandbox;
-pub mod slab;
-pub mod stack;
-pub mod thread;
-mod unwind;
 
+pub use adjunct_base::{
+    Error, catalogue, config, diag, environment, error, file_lock, fork, lock, memory, sandbox, slab, stack, thread,
+};
 pub use adjunct_kernels::{InOut, opaque_debug, wipe};
-pub use error::Error;
+
+/// The counters, as far as interfaces and tools have to do with them: whose calls are counted, and reading. Operations count themselves.
+pub mod counters {
+    pub use adjunct_base::counters::{
+        Apart, Cell, Counts, Lanes, SEGMENT_SIZE, Slot, SlotPlace, Snapshot, Strength, Use, attached, attribute,
+        attribute_now, count_use, delete, delete_uses, key, obstacles, open, open_uses, read, reads_all, remarks,
+        reset, reset_uses, slots, switch, take, users, users_of_uses, uses,
+    };
+}
 
 /// The CPU, for reports and for tests: its name, the instructions it has, and the mask of `ADJUNCT_CPU`.
 pub mod cpu {
-    pub use crate::adapter::cpu::{
+    pub use adjunct_cpu::{
         Features, RsaLanes, batches_only, features, mask_all_but_batches, model_name, msa_level, parse_mask, rsa_lanes,
     };
 }
@@ -68,9 +43,9 @@ pub fn init() {
     ONCE.call_once(|| {
         sandbox::prime();
         cpu::features();
-        adapter::cpu::awslc::prime();
+        adjunct_cpu::prime();
         counters::open();
-        adapter::lanes::prime();
-        adapter::card::prime();
+        adjunct_lanes::prime();
+        adjunct_card_protocol::prime();
     });
 }

@@ -5,9 +5,9 @@ mod counters_support;
 mod runner;
 
 use accelerator_support::*;
-use adjunct::adapter::Outcome;
-use adjunct::adapter::lanes::{self, Kind};
+use adjunct::catalogue::Outcome;
 use adjunct::catalogue::Queue;
+use adjunct_lanes::{self as lanes, Kind};
 use counters_support::{play, scenario};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
 use std::sync::{Arc, Barrier};
@@ -46,6 +46,7 @@ scenarios! {
     off_means_alone
     keys_go_to_the_cpu_when_lanes_go
     every_operation_is_counted
+    triple_des_of_threads_in_lanes
     off_in_the_environment
     rsa_in_four_lanes
     short_operations_are_done_alone
@@ -125,7 +126,7 @@ mod parts {
         assert_eq!(lanes(&join(threads)), 8);
         let mut run = BATCHES.lock().unwrap().clone();
         run.sort_by_key(|batch| batch.1);
-        assert_eq!(run, [(Queue::TestA, 3), (Queue::TestB, 5)]);
+        assert_eq!(run, [(Queue::P521Derive, 3), (Queue::Ed25519Keygen, 5)]);
     }
 
     pub fn a_lane_that_goes_wrong_is_done_again() {
@@ -138,7 +139,7 @@ mod parts {
         assert_eq!(lanes(&join(threads)), 6);
         assert_eq!(batches(), [8]);
         let alone = ALONE.lock().unwrap().clone();
-        assert!(alone.contains(&(Queue::TestA, 77)) && alone.contains(&(Queue::TestA, 78)), "{alone:?}");
+        assert!(alone.contains(&(Queue::P521Derive, 77)) && alone.contains(&(Queue::P521Derive, 78)), "{alone:?}");
         busy.end();
     }
 
@@ -268,7 +269,7 @@ mod parts {
 
     pub fn off_means_alone() {
         start(1);
-        lanes::switch_off();
+        lanes::configure("accelerator", "off");
         assert!(lanes::enqueue::<A>(Job::new(1)).is_none());
         // Each alone, at once: they would wait for the door otherwise.
         let busy = Busy::new(4);
@@ -301,12 +302,43 @@ mod parts {
                 });
             }
             until(|| !lanes::for_curves() || counted().in_lanes > 100);
-            lanes::switch_off();
+            lanes::configure("accelerator", "off");
             gone.store(true, SeqCst);
         });
         let before = counted();
         thread::scope(|scope| (0..8).for_each(|i| _ = scope.spawn(move || (0..50).for_each(|_| sign(i)))));
         assert_eq!(counted().in_lanes, before.in_lanes);
+    }
+
+    /// Messages of several threads, each with its own key and length, are those of the CPU; where there are lanes, some were in batches.
+    pub fn triple_des_of_threads_in_lanes() {
+        use adjunct::ops::cipher::once::{self, TripleDes};
+        use adjunct_cpu::cipher::des::{Des, has_streams};
+        use adjunct_kernels::InOut;
+        adjunct::counters::open();
+        start(2);
+        let message = |thread: usize, round: usize| {
+            let key: [u8; 24] = std::array::from_fn(|at| (7 * thread + 11 * round + at) as u8);
+            let (mut text, mut ivs) = (vec![thread as u8; 8 * (150 + 90 * thread + round)], [[round as u8; 8]; 2]);
+            let mut expected = text.clone();
+            Des::new(&key).unwrap().cbc(true, &mut ivs[0], InOut::in_place(&mut expected));
+            once::cbc::<TripleDes, 8>(&key, &mut ivs[1], true, InOut::in_place(&mut text)).unwrap();
+            assert!(text == expected && ivs[0] == ivs[1], "thread {thread}, round {round}");
+        };
+        thread::scope(|scope| {
+            (0..16).for_each(|t| _ = scope.spawn(move || (0..40).for_each(|round| message(t, round))))
+        });
+        // SAFETY: asks who we are.
+        let uid = unsafe { libc::geteuid() };
+        let counted = adjunct::counters::read(uid).unwrap().unwrap().lanes(Queue::TdesCbc);
+        if has_streams() {
+            assert!(counted.in_lanes > 0, "{counted:?}");
+        } else {
+            println!(
+                "SKIPPED: this CPU lacks AVX-512 with VBMI, BITALG and GFNI, or they are masked: all were done alone"
+            );
+            assert!(counted.is_zero(), "{counted:?}");
+        }
     }
 
     pub fn every_operation_is_counted() {
@@ -336,7 +368,7 @@ mod parts {
         let mut histogram = [0; 8];
         batches().into_iter().for_each(|filled| histogram[filled - 1] += 1);
         assert_eq!(all.batches, histogram);
-        assert_eq!(counted.lanes(Queue::TestA).alone + counted.lanes(Queue::TestA).in_lanes, 8 * 400);
+        assert_eq!(counted.lanes(Queue::P521Derive).alone + counted.lanes(Queue::P521Derive).in_lanes, 8 * 400);
         assert!(counted.lanes(Queue::Rsa2048).is_zero());
         let taken = adjunct::counters::take(uid).unwrap().unwrap();
         assert_eq!(taken.all_lanes(), all);

@@ -5,8 +5,8 @@ mod counters_support;
 mod runner;
 
 use accelerator_support::*;
-use adjunct::adapter::Outcome;
-use adjunct::adapter::lanes;
+use adjunct::catalogue::Outcome;
+use adjunct_lanes as lanes;
 use counters_support::{play, scenario};
 use std::ffi::{c_int, c_void};
 use std::ptr::null_mut;
@@ -446,7 +446,7 @@ mod parts {
     struct QuietKind;
 
     impl lanes::Kind for QuietKind {
-        const QUEUE: adjunct::catalogue::Queue = adjunct::catalogue::Queue::TestA;
+        const QUEUE: adjunct::catalogue::Queue = adjunct::catalogue::Queue::P521Derive;
         const BREAK_EVEN: usize = 2;
         type Job = Quiet;
 

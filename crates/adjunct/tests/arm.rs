@@ -6,13 +6,13 @@
 mod runner;
 
 use adjunct::InOut;
-use adjunct::adapter::cpu::awslc::cipher_gcm::Gcm;
-use adjunct::adapter::cpu::awslc::digest::{Digest, Method};
 use adjunct::catalogue::Feature;
 use adjunct::catalogue::Function;
 use adjunct::catalogue::Path;
 use adjunct::cpu;
 use adjunct::ops::choice::path;
+use adjunct_cpu::cipher::gcm::Gcm;
+use adjunct_cpu::digest::{Digest, Method};
 
 const EXTENSION: [Feature; 6] =
     [Feature::ArmAes, Feature::ArmPmull, Feature::ArmSha1, Feature::ArmSha256, Feature::ArmSha512, Feature::ArmSha3];
@@ -54,7 +54,7 @@ fn what_the_kernel_reports_is_found_and_served_in_hardware() {
         assert!(!runner::emulated() || kernel_has(feature), "qemu's highest model has {}", feature.name());
     }
     for (function, feature) in NEEDS {
-        let by_design = feature == Feature::ArmSha3 && adjunct::adapter::cpu::awslc::caps::neoverse();
+        let by_design = feature == Feature::ArmSha3 && adjunct_cpu::neoverse();
         let aes = function != Function::AesGcm || has(Feature::ArmAes);
         assert_eq!(path(function, 256) == Path::Hardware, has(feature) && aes && !by_design, "{function:?}");
     }

@@ -5,7 +5,7 @@
 mod runner;
 
 use adjunct::InOut;
-use adjunct::adapter::cpu::awslc::cipher_chacha::{Begun, ChaCha20, ChaCha20Poly1305};
+use adjunct_cpu::cipher::chacha::{Begun, ChaCha20, ChaCha20Poly1305};
 use aws_lc_sys as lc;
 
 struct Random(u64);

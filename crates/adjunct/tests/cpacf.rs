@@ -2,12 +2,12 @@
 
 #![cfg(target_arch = "s390x")]
 
-use adjunct::adapter::cpu::awslc::digest::{self, Digest};
 use adjunct::catalogue::Feature;
 use adjunct::catalogue::Function;
 use adjunct::catalogue::Path;
 use adjunct::cpu;
-use adjunct::ops::Tally;
+use adjunct::ops::choice::path;
+use adjunct_cpu::digest::{self, Digest};
 
 /// The digest in parts of `part` bytes.
 fn in_parts(method: &'static digest::Method, message: &[u8], part: usize) -> Vec<u8> {
@@ -44,7 +44,7 @@ fn sha_512_runs_in_hardware_whatever_the_parts() {
     // Long enough for the instruction to be interrupted: qemu does so every 64 blocks.
     let message: Vec<u8> = (0..40_000u32).map(|i| ((i * i) >> 3) as u8).collect();
     for method in [&digest::SHA384, &digest::SHA512, &digest::SHA512_224, &digest::SHA512_256] {
-        assert_eq!(Tally::new(method.function, 0).path(), Path::Hardware, "{method:?}");
+        assert_eq!(path(method.function, 0), Path::Hardware, "{method:?}");
         for length in [0, 1, 111, 112, 127, 128, 129, 239, 240, 256, 9999, 40_000] {
             let message = &message[..length];
             let expected = by_library(method, message);
@@ -57,13 +57,13 @@ fn sha_512_runs_in_hardware_whatever_the_parts() {
 
 #[test]
 fn random_bytes_have_those_of_the_machine_in_them() {
-    let hardware = Tally::new(Function::Prng, 0).path() == Path::Hardware;
+    let hardware = path(Function::Prng, 0) == Path::Hardware;
     assert_eq!(hardware, cpu::features().has(Feature::Prno));
     let mut seen = std::collections::HashSet::new();
     for length in [16, 33, 1000, 20_000] {
         let (mut a, mut b) = (vec![0; length], vec![0; length]);
-        adjunct::adapter::cpu::awslc::random(&mut a);
-        assert!(adjunct::adapter::cpu::awslc::random_with(&mut b, b"additional", true));
+        adjunct_cpu::random(&mut a);
+        assert!(adjunct_cpu::random_with(&mut b, b"additional", true));
         assert!(seen.insert(a) && seen.insert(b));
     }
 }

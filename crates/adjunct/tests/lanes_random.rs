@@ -7,12 +7,12 @@
 // Every kernel is called only where `lanes()` has asked for its instructions.
 #![allow(clippy::undocumented_unsafe_blocks)]
 
-use adjunct::adapter::Outcome;
-use adjunct::adapter::cpu::awslc::ec::Key;
-use adjunct::adapter::cpu::awslc::rsa::{self, Part};
-use adjunct::adapter::cpu::awslc::{ecx, random};
-use adjunct::adapter::cpu::curve::{Curve, Form, MAX_FIELD, MAX_POINT};
-use adjunct::adapter::cpu::nonce::{ADDED, Nonces};
+use adjunct::catalogue::Outcome;
+use adjunct_cpu::curve::{Curve, Form, MAX_FIELD, MAX_POINT};
+use adjunct_cpu::ec::Key;
+use adjunct_cpu::nonce::{ADDED, Nonces};
+use adjunct_cpu::rsa::{self, Part};
+use adjunct_cpu::{ecx, random};
 use adjunct_kernels::curve25519::{self, X25519Job};
 use adjunct_kernels::nist::{self, DeriveJob, NonceJob, Nonced};
 use adjunct_kernels::rsa::{PrivateJob, PrivateKey, PublicJob, PublicKey, avx_ifma, fma};

@@ -4,11 +4,11 @@
 // Every call is under `lanes()`, which asks for the instructions.
 #![allow(clippy::undocumented_unsafe_blocks)]
 
-use adjunct::adapter::cpu::awslc::ec::Key;
-use adjunct::adapter::cpu::curve::{Curve, Form, MAX_FIELD, MAX_POINT};
-use adjunct::adapter::cpu::nonce::{Nonces, truncate};
-use adjunct::adapter::lanes::nist as together;
+use adjunct_cpu::curve::{Curve, Form, MAX_FIELD, MAX_POINT};
+use adjunct_cpu::ec::Key;
+use adjunct_cpu::nonce::{Nonces, truncate};
 use adjunct_kernels::nist::{self, DeriveJob, P256, P384, P521, PublicJob, SignJob};
+use adjunct_lanes::nist as together;
 use aws_lc_sys as lc;
 use std::ptr::null_mut;
 
@@ -465,17 +465,13 @@ fn hex(text: &str) -> Vec<u8> {
 }
 
 /// RFC 6979, A.2.5 and A.2.6, with the curves' own hashes.
-fn deterministic<C: Pair>(
-    method: &'static adjunct::adapter::cpu::awslc::digest::Method,
-    private: &str,
-    vectors: [(&str, &str); 2],
-) {
+fn deterministic<C: Pair>(method: &'static adjunct_cpu::digest::Method, private: &str, vectors: [(&str, &str); 2]) {
     if !lanes() {
         return;
     }
     let nonces = Nonces::new(C::CURVE, &hex(private)).unwrap();
     for (message, signature) in vectors {
-        let (mut hash, mut digest) = (adjunct::adapter::cpu::awslc::digest::Digest::new(method), [0; 64]);
+        let (mut hash, mut digest) = (adjunct_cpu::digest::Digest::new(method), [0; 64]);
         hash.update(message.as_bytes());
         hash.finish(&mut digest);
         let (digest, mut nonce) = (truncate(C::CURVE, &digest[..method.size]), [0; MAX_FIELD]);
@@ -487,7 +483,7 @@ fn deterministic<C: Pair>(
 
 #[test]
 fn rfc_6979s_signatures() {
-    use adjunct::adapter::cpu::awslc::digest::{SHA256, SHA384};
+    use adjunct_cpu::digest::{SHA256, SHA384};
     deterministic::<P256>(
         &SHA256,
         "c9afa9d845ba75166b5c215767b1d6934e50c3db36e89b127b8a622b120f6721",
@@ -533,7 +529,7 @@ fn rfc_6979s_signatures() {
 fn meetings(curve: Curve) -> usize {
     let lanes = std::sync::atomic::AtomicUsize::new(0);
     let count = |outcome| {
-        if outcome == adjunct::adapter::Outcome::Lanes {
+        if outcome == adjunct::catalogue::Outcome::Lanes {
             lanes.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
         }
     };
@@ -566,9 +562,9 @@ fn meetings(curve: Curve) -> usize {
 
 #[test]
 fn threads_sign_agree_and_make_keys_together() {
-    adjunct::adapter::lanes::configure("accelerator", "always");
+    adjunct_lanes::configure("accelerator", "always");
     adjunct::init();
     let met = [Curve::P256, Curve::P384, Curve::P521].map(meetings);
     // 8 threads that do nothing else do meet.
-    assert!(!adjunct::adapter::lanes::for_curves() || met.iter().sum::<usize>() > 0, "{met:?}");
+    assert!(!adjunct_lanes::for_curves() || met.iter().sum::<usize>() > 0, "{met:?}");
 }

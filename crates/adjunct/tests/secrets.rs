@@ -1,20 +1,20 @@
 //! What holds a secret prints no bytes: a program's log, or a panic's line, gives nothing away.
 
-use adjunct::adapter::cpu::awslc::cipher::AesKey;
-use adjunct::adapter::cpu::awslc::cipher_ccm::Ccm;
-use adjunct::adapter::cpu::awslc::cipher_chacha::ChaCha20Poly1305;
-use adjunct::adapter::cpu::awslc::cipher_des::Des;
-use adjunct::adapter::cpu::awslc::cipher_gcm::Gcm;
-use adjunct::adapter::cpu::awslc::cipher_gcm_part::{self, State};
-use adjunct::adapter::cpu::awslc::cipher_xts::Xts;
-use adjunct::adapter::cpu::awslc::cmac::{BlockCipher, Cmac, CmacMessage};
-use adjunct::adapter::cpu::awslc::digest::SHA256;
-use adjunct::adapter::cpu::awslc::mac::Hmac;
-use adjunct::adapter::cpu::awslc::rsa::{Crt, Numbers};
-use adjunct::adapter::cpu::awslc::rsa_any;
-use adjunct::adapter::cpu::curve::Curve;
-use adjunct::adapter::cpu::nonce::Nonces;
 use adjunct::ops::drbg;
+use adjunct_cpu::cipher::aes::AesKey;
+use adjunct_cpu::cipher::ccm::Ccm;
+use adjunct_cpu::cipher::chacha::ChaCha20Poly1305;
+use adjunct_cpu::cipher::des::Des;
+use adjunct_cpu::cipher::gcm::Gcm;
+use adjunct_cpu::cipher::gcm_part::{self, State};
+use adjunct_cpu::cipher::xts::Xts;
+use adjunct_cpu::cmac::{BlockCipher, Cmac, CmacMessage};
+use adjunct_cpu::curve::Curve;
+use adjunct_cpu::digest::SHA256;
+use adjunct_cpu::mac::Hmac;
+use adjunct_cpu::nonce::Nonces;
+use adjunct_cpu::rsa::{Crt, Numbers};
+use adjunct_cpu::rsa_any;
 use adjunct_kernels::cpacf::{ChainBlock, DigestBlock, KeyBlock, XtsBlock};
 use std::fmt::Debug;
 
@@ -38,7 +38,7 @@ fn ciphers() {
     des.set_key(&[0xa7; 24]).unwrap();
     chacha.set_key(&KEY);
     closed((xts, des, chacha));
-    closed(cipher_gcm_part::start(&KEY, &[1; 12]).unwrap());
+    closed(gcm_part::start(&KEY, &[1; 12]).unwrap());
     closed(State { counter: [0; 16], hash: [0; 16], subkey: [0xa7; 16] });
     closed((KeyBlock { key: KEY }, ChainBlock::new(&[0; 16], &KEY), XtsBlock { key: KEY, parameter: [0xa7; 16] }));
     closed(DigestBlock { state: [0xa7; 20] });

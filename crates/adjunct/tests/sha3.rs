@@ -4,9 +4,7 @@
 #[cfg(target_arch = "x86_64")]
 mod runner;
 
-use adjunct::adapter::cpu::awslc::digest::{
-    Digest, Method, SHA3_224, SHA3_256, SHA3_384, SHA3_512, SHAKE128, SHAKE256,
-};
+use adjunct_cpu::digest::{Digest, Method, SHA3_224, SHA3_256, SHA3_384, SHA3_512, SHAKE128, SHAKE256};
 use aws_lc_sys as lc;
 
 const FIXED: [&Method; 4] = [&SHA3_224, &SHA3_256, &SHA3_384, &SHA3_512];

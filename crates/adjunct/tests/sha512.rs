@@ -4,7 +4,7 @@
 #[cfg(target_arch = "x86_64")]
 mod runner;
 
-use adjunct::adapter::cpu::awslc::digest::{Digest, Method, SHA384, SHA512, SHA512_224, SHA512_256};
+use adjunct_cpu::digest::{Digest, Method, SHA384, SHA512, SHA512_224, SHA512_256};
 use aws_lc_sys as lc;
 
 fn digest(method: &'static Method, parts: &[&[u8]]) -> Vec<u8> {

@@ -5,10 +5,10 @@
 //! another who has more. All keys are wiped when no request has come for a while.
 #![forbid(unsafe_code)]
 
-use adjunct::card::wire::Kind;
 use adjunct::card::work::Key;
 use adjunct::ops::digest::{Part, SHA256};
 use adjunct::ops::random;
+use adjunct_card_protocol::wire::Kind;
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 

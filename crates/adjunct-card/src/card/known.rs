@@ -4,9 +4,9 @@
 //! `known.bin` has for each kind the key as the wire brings it, an input and the output: keys of OpenSSL's, made for this alone, and the
 //! outputs as Python's `pow` has them.
 
-use adjunct::card::crowd::{Page, cpu_time};
-use adjunct::card::wire::{Kind, Request};
 use adjunct::card::work::{Job, Key, batch, width};
+use adjunct_card_protocol::crowd::{Page, cpu_time};
+use adjunct_card_protocol::wire::{Kind, Request};
 use zeroize::Zeroizing;
 
 static KNOWN: &[u8] = include_bytes!("known.bin");

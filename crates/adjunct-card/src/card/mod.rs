@@ -1,6 +1,6 @@
 //! A card's process: it tests itself, gives up what it does not need, and works for the programs whose connections the daemon hands it.
 //!
-//! It parses nothing but messages of fixed layouts ([`adjunct::card::wire`]). Keys are in its memory alone, which no core dump contains and which is
+//! It parses nothing but messages of fixed layouts ([`adjunct_card_protocol::wire`]). Keys are in its memory alone, which is in no core dump, and
 //! locked where the limit allows it.
 
 mod confine;
@@ -13,12 +13,12 @@ pub mod pending;
 mod reader;
 mod worker;
 
+use crate::config::Limits;
 use crate::link::Report;
 use crate::state::Shared;
 use crate::watch;
-use adjunct::card::crowd::Page;
 use adjunct::card::work;
-use pending::Limits;
+use adjunct_card_protocol::crowd::Page;
 use rustix::fd::OwnedFd;
 use std::io;
 use std::sync::Arc;

@@ -14,7 +14,8 @@
 //! their programs do them by themselves, in their own time.
 #![forbid(unsafe_code)]
 
-use adjunct::card::wire::Kind;
+use crate::config::Limits;
+use adjunct_card_protocol::wire::Kind;
 use std::collections::{HashMap, VecDeque};
 use std::time::{Duration, Instant};
 
@@ -23,17 +24,6 @@ const PERIOD: Duration = Duration::from_secs(1);
 /// The most users that are remembered though no request of theirs waits.
 const REMEMBERED: usize = 1024;
 const KINDS: usize = Kind::ALL.len();
-
-/// The most that a user may have.
-#[derive(Debug, Clone, Copy)]
-pub struct Limits {
-    /// Requests that may wait.
-    pub waiting: usize,
-    /// Part of the time of all workers, in hundredths.
-    pub share: u32,
-    /// Connections.
-    pub connections: usize,
-}
 
 /// A request that waits.
 #[derive(Debug)]

@@ -13,7 +13,7 @@ use crate::folder::Folder;
 use crate::link;
 use crate::machine::Mask;
 use crate::watch;
-use adjunct::card::crowd::{self, Page, Side};
+use adjunct_card_protocol::crowd::{self, Page, Side};
 use cards::{Cards, Handed};
 use nodes::{Nodes, RSA_CRT, Refused};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};

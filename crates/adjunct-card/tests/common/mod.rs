@@ -2,8 +2,6 @@
 
 #![allow(dead_code, reason = "each test program uses its part")]
 
-use adjunct::card::crowd::Page;
-use adjunct::card::wire::Kind;
 use adjunct::catalogue::{Queue, Refusal};
 use adjunct::counters::{Apart, Lanes};
 use adjunct::ops::rsa::{Crt, CrtKey};
@@ -11,6 +9,8 @@ use adjunct_card::control::{self, Reply, Request};
 use adjunct_card::folder::Folder;
 use adjunct_card::machine::Machine;
 use adjunct_card::state;
+use adjunct_card_protocol::crowd::Page;
+use adjunct_card_protocol::wire::Kind;
 use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
 use std::sync::atomic::AtomicBool;

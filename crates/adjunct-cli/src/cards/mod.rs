@@ -1,24 +1,16 @@
-//! Cards: `adjunct cards`, and the tools that administrators of IBM Z know them by.
+//! Cards: `adjunct cards`. The tools that administrators of IBM Z know them by are in the crate `adjunct-ztools`.
 //!
 //! They read the state that adjunctd and its card processes keep in shared memory; adjunctd makes changes at their request.
 
-pub(crate) mod chzcrypt;
-mod device;
-pub(crate) mod lszcrypt;
-mod scan;
 mod service;
 mod status;
 mod sysfs;
-mod table;
-mod tool;
-pub(crate) mod zcryptctl;
-pub(crate) mod zcryptstats;
 
 use adjunct_tool::Failure;
+use adjunct_ztools::cards::lszcrypt;
+use adjunct_ztools::cards::tool::{Tool, UNAVAILABLE, ended};
 use std::path::PathBuf;
 use std::process::ExitCode;
-pub(crate) use tool::{Request, unreadable};
-use tool::{Tool, UNAVAILABLE, ended};
 
 const TOOL: Tool = Tool("adjunct");
 const EXAMPLES: &str = "\

@@ -1,11 +1,11 @@
 //! The service of the cards: enabled and disabled, by systemd.
 
-use adjunct::card::crowd::Page;
-use adjunct_card::config::{self, Config};
-use adjunct_card::control;
-use adjunct_card::folder::{Folder, SYSTEM};
-use adjunct_card::machine::{Machine, NO_LANES};
-use adjunct_card::state::{self, Error};
+use adjunct_card_protocol::crowd::Page;
+use adjunct_card_state::config::{self, Config};
+use adjunct_card_state::control;
+use adjunct_card_state::folder::{Folder, SYSTEM};
+use adjunct_card_state::machine::{Machine, NO_LANES};
+use adjunct_card_state::state::{self, Error};
 use adjunct_tool::process::run;
 use adjunct_tool::{Failure, output};
 use rustix::process::{Pid, Signal, kill_process};

@@ -1,13 +1,13 @@
 //! `adjunct cards status`: one sentence on whether there are cards and how many operations they did; another on how many no card did, and why.
 
-use super::device::Device;
-use super::tool::unreadable;
 use adjunct::catalogue::{Queue, Refusal};
 use adjunct::counters;
-use adjunct_card::folder::Folder;
-use adjunct_card::machine::Machine;
-use adjunct_card::state;
+use adjunct_card_state::folder::Folder;
+use adjunct_card_state::machine::Machine;
+use adjunct_card_state::state;
 use adjunct_tool::{Failure, output};
+use adjunct_ztools::cards::device::Device;
+use adjunct_ztools::cards::tool::unreadable;
 use serde_json::json;
 use std::process::ExitCode;
 

@@ -8,10 +8,11 @@
 mod tree;
 
 use super::failed;
-use super::tool::unreadable;
-use adjunct_card::folder::Folder;
-use adjunct_card::state;
+use adjunct_card_state::folder::Folder;
+use adjunct_card_state::state;
 use adjunct_tool::{Failure, interrupt, output};
+use adjunct_ztools::cards::tool::unreadable;
+use adjunct_ztools::cards::zcryptctl;
 use rustix::fs::{CWD, RenameFlags};
 use rustix::io::Errno;
 use std::fs;
@@ -89,7 +90,7 @@ pub(super) fn run(args: &Args) -> Result<ExitCode, Failure> {
 
 fn read() -> Result<Tree, state::Error> {
     let machine = state::read(&Folder::found().state())?;
-    Ok(Tree::of(&machine, &super::zcryptctl::visible()))
+    Ok(Tree::of(&machine, &zcryptctl::visible()))
 }
 
 /// Waits; false where the user wants an end.

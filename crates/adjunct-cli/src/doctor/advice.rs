@@ -1,6 +1,6 @@
 //! The pages about advice: one section of docs/advice.md for each number that `adjunct doctor` tells.
 
-use crate::openssl::users::Cause;
+use adjunct_survey::Cause;
 
 /// The document; it is in the program, so that `adjunct doctor ADJ-D004` shows a page on a machine without it.
 const PAGES: &str = include_str!("../../../../docs/advice.md");

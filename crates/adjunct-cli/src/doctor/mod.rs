@@ -12,26 +12,18 @@
 mod advice;
 mod hidden;
 mod machine;
-mod plugins;
-mod program;
 mod restart;
 mod running;
-mod script;
 mod sockets;
 mod target;
 mod text;
-mod verdict;
 
 #[cfg(test)]
 mod tests;
 
-pub(crate) use machine::{Outdated, known, outdated};
-pub(crate) use program::{Judged, Programs};
-pub(crate) use script::compiled;
-pub(crate) use text::{outdated as outdated_text, program as program_text};
-
-use crate::openssl::standing::{Standing, standing};
-use crate::openssl::users::process::{self, Processes};
+use crate::openssl::standing::standing;
+use adjunct_survey::process::{self, Processes};
+use adjunct_survey::served::{self, Judged, Outdated, Programs, Standing, State, Verdict, outdated};
 use adjunct_tool::interrupt::catch_interrupts;
 use adjunct_tool::output::{self, Style};
 use adjunct_tool::progress::Progress;
@@ -41,7 +33,6 @@ use serde::Serialize;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use target::{Kind, Subject};
-use verdict::{State, Verdict};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -104,7 +95,7 @@ struct Report {
     subject: String,
     kind: Kind,
     state: State,
-    cause: Option<crate::openssl::users::Cause>,
+    cause: Option<adjunct_survey::Cause>,
     /// The number of its advice.
     advice: Option<&'static str>,
     sentence: String,
@@ -160,7 +151,7 @@ fn restarts(args: &Args) -> Result<ExitCode, Failure> {
         output::print_json(&outdated)?;
         return Ok(ExitCode::SUCCESS);
     }
-    output::print(&(text::outdated(&outdated) + &text::hidden(hidden)))?;
+    output::print(&(served::text::outdated(&outdated) + &text::hidden(hidden)))?;
     // A script reads an empty list; a person would wonder.
     if outdated.is_empty() && ask::somebody() {
         output::print("nothing that can be seen is to be started again\n")?;
@@ -203,7 +194,8 @@ fn all(args: &Args, standing: &Standing, processes: Processes, wait: Progress) -
         let (enabled, in_force, problems) = (standing.enabled, standing.working, standing.problems.clone());
         output::print_json(&Machine { enabled, in_force, problems, entries, restarts, hidden_processes })?;
     } else {
-        let after = if restarts.is_empty() { String::new() } else { format!("\n{}", text::outdated(&restarts)) };
+        let after =
+            if restarts.is_empty() { String::new() } else { format!("\n{}", served::text::outdated(&restarts)) };
         let text = text::machine(&entries, standing, Style::of_stdout()) + &after + &text::hidden(hidden_processes);
         output::print(&text)?;
     }
@@ -264,7 +256,7 @@ fn one(
             kind,
             state,
             cause,
-            advice: cause.map(crate::openssl::users::Cause::id),
+            advice: cause.map(adjunct_survey::Cause::id),
             sentence,
             program,
             processes: ran,
@@ -272,7 +264,7 @@ fn one(
         })?;
     } else {
         let style = Style::of_stdout();
-        let mut text = program.as_ref().map(|judged| text::program(judged, style)).unwrap_or_default();
+        let mut text = program.as_ref().map(|judged| served::text::program(judged, style)).unwrap_or_default();
         text += &text::processes(&ran, style);
         if let Subject::Remote(_) = subject {
             text += &format!("{}: {}\n", shown(word), shown(&verdict.sentence()));
@@ -286,5 +278,5 @@ fn one(
 /// The verdict on another machine: unknown, because a handshake shows what was agreed and not what computed it.
 fn elsewhere(host: &str) -> Verdict {
     let why = format!("{host} is another machine, and no handshake shows what computes there");
-    Verdict::unknown(crate::openssl::users::Cause::Permission, why).advising("run 'adjunct doctor' there")
+    Verdict::unknown(adjunct_survey::Cause::Permission, why).advising("run 'adjunct doctor' there")
 }

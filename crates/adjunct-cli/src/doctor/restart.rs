@@ -1,8 +1,8 @@
 //! `adjunct doctor --restarts`: does the restarts that it lists, one by one, each after a yes. systemd's services alone are restarted, by systemctl;
 //! other programs that run old code are named and left alone.
 
-use super::machine::Outdated;
-use crate::openssl::users::process::Unit;
+use adjunct_survey::process::Unit;
+use adjunct_survey::served::Outdated;
 use adjunct_tool::escape::shown;
 use adjunct_tool::interrupt::interrupted;
 use adjunct_tool::output::{self, Style};

@@ -1,17 +1,15 @@
 //! Processes: whether one that runs is served.
 
-use super::program::{Judged, Programs};
-use super::verdict::{State, Verdict};
-use crate::openssl::providers;
-use crate::openssl::standing::Standing;
-use crate::openssl::users::Cause;
-use crate::openssl::users::judge::same_file;
-use crate::openssl::users::maps::Other;
-use crate::openssl::users::process::{Confined, Process, Root};
-use crate::stats::User;
 use adjunct::catalogue::Function;
 use adjunct::counters;
+use adjunct_survey::Cause;
+use adjunct_survey::judge::same_file;
+use adjunct_survey::maps::Other;
+use adjunct_survey::process::{Confined, Process, Root};
+use adjunct_survey::providers;
+use adjunct_survey::served::{Judged, Programs, Standing, State, Verdict};
 use adjunct_tool::escape::shown;
+use adjunct_ztools::stats::User;
 use rustix::fs::{Mode, OFlags, ResolveFlags};
 use rustix::io::Errno;
 use serde::Serialize;

@@ -1,6 +1,6 @@
 //! The processes that listen at a port, by `/proc/net/tcp` and `tcp6` and their descriptors.
 
-use crate::openssl::users::process::Processes;
+use adjunct_survey::process::Processes;
 use adjunct_tool::files;
 use std::collections::BTreeSet;
 use std::fs;

@@ -2,8 +2,8 @@
 
 use super::hidden;
 use super::sockets::{self, Endpoint};
-use crate::openssl::users::locate;
-use crate::openssl::users::process::{self, Look, Processes};
+use adjunct_survey::locate;
+use adjunct_survey::process::{self, Look, Processes};
 use adjunct_tool::Failure;
 use adjunct_tool::escape::shown;
 use adjunct_tool::files;

@@ -1,11 +1,9 @@
 //! Each cause, on processes of a made-up /proc and on programs that are compiled here.
 
-use super::program::Programs;
 use super::running::{self, Proof, Ran};
-use super::verdict::State;
-use crate::openssl::standing::Standing;
-use crate::openssl::users::process::{self, Look};
-use crate::openssl::users::{Cause, Given, Reach};
+use adjunct_survey::process::{self, Look};
+use adjunct_survey::served::{self, Programs, Standing, State};
+use adjunct_survey::{Cause, Given, Reach};
 use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
@@ -89,9 +87,9 @@ fn what_is_loaded_is_served_and_upgrades_are_told() {
     let told = lab.is(State::NotServed, Cause::LibraryReplaced);
     assert!(told.ends_with("; systemctl restart nginx"), "{told}");
     let all = process::all(&lab.dir.path().join("proc"), &[]).unwrap();
-    let outdated = super::outdated(&all);
+    let outdated = served::outdated(&all);
     assert_eq!((outdated[0].name.as_str(), outdated[0].replaced.as_slice()), ("nginx.service", &["OpenSSL"][..]));
-    let line = super::outdated_text(&outdated);
+    let line = served::text::outdated(&outdated);
     assert!(
         line.starts_with("nginx.service (process 4242) still runs") && line.ends_with("systemctl restart nginx\n"),
         "{line}"
@@ -203,6 +201,7 @@ fn what_is_inside_a_program_is_named() {
     let go = "__attribute__((aligned(16), section(\".go.buildinfo\"))) char b[32] = \"\\xff Go buildinf:\"; int main(void) { return b[0]; }";
     compiled(&lab, "go-program", go, &[]).unwrap();
     compiled(&lab, "none", "int main(void) { return 0; }", &[]).unwrap();
+    compiled(&lab, "adjunct-ztools", "int main(void) { return 0; }", &[]).unwrap();
     fs::write(lab.dir.path().join("script"), "#!/bin/sh\nexec true\n").unwrap();
     let cause = |lab: &Lab, name: &str| {
         let judged = Programs::new(&lab.standing).judge(&lab.dir.path().join(name));
@@ -213,6 +212,7 @@ fn what_is_inside_a_program_is_named() {
     assert_eq!(cause(&lab, "boring"), (State::NotServed, Cause::BoringSsl));
     assert_eq!(cause(&lab, "go-program"), (State::NotServed, Cause::Go));
     assert_eq!(cause(&lab, "none"), (State::NotServed, Cause::NoCrypto));
+    assert_eq!(cause(&lab, "adjunct-ztools").0, State::Served);
     assert_eq!(cause(&lab, "script"), (State::Unknown, Cause::Script));
     // The folder it was built for has no configuration.
     assert_eq!(cause(&lab, "static"), (State::NotServed, Cause::Static));

@@ -1,44 +1,15 @@
 //! The reports for people.
 
-use super::machine::{Entry, Outdated};
-use super::program::Judged;
+use super::machine::Entry;
 use super::running::Ran;
-use super::verdict::{State, Verdict};
-use crate::openssl::standing::Standing;
-use crate::openssl::users::Cause;
+use adjunct_survey::Cause;
+use adjunct_survey::served::text::{number, numbers, sentence};
+use adjunct_survey::served::{Standing, State, Verdict};
 use adjunct_tool::escape::shown;
 use adjunct_tool::output::Style;
 use std::fmt::Write;
 
-/// The most processes of one entry that are named.
-const NAMED: usize = 4;
-
-/// The number of the advice, behind a sentence: docs/advice.md has a page for each.
-fn number(verdict: &Verdict) -> String {
-    verdict.cause.map(|cause| format!(" [{}]", cause.id())).unwrap_or_default()
-}
-
-fn sentence(whom: &str, verdict: &Verdict, style: Style) -> String {
-    let text = shown(&verdict.sentence());
-    let painted = match verdict.state {
-        State::Served | State::ServedThroughPlugin if verdict.cause.is_none() => style.good(&text),
-        State::NotServed => style.bad(&text),
-        _ => style.notice(&text),
-    };
-    format!("{}: {painted}", shown(whom))
-}
-
-/// Text about a program: its sentence, and what else to know of it.
-pub fn program(judged: &Judged, style: Style) -> String {
-    let whom = judged.path.to_string_lossy();
-    let mut text = sentence(&whom, &judged.verdict, style) + &number(&judged.verdict) + "\n";
-    for note in &judged.notes {
-        let _ = writeln!(text, "  note: {}", shown(note));
-    }
-    text
-}
-
-/// Text about processes; those of which the same is to be said share a line.
+/// Processes, those of which the same is to be said in one line.
 pub fn processes(all: &[Ran], style: Style) -> String {
     let mut text = String::new();
     let mut told: Vec<(&Verdict, Vec<&Ran>)> = Vec::new();
@@ -56,16 +27,6 @@ pub fn processes(all: &[Ran], style: Style) -> String {
         text += &(sentence(&whom, verdict, style) + &number(verdict) + "\n");
     }
     text
-}
-
-/// `process 12`, `processes 12, 13 and 4 more`.
-fn numbers(pids: &[u32]) -> String {
-    let shown: Vec<String> = pids.iter().take(NAMED).map(u32::to_string).collect();
-    let word = if pids.len() == 1 { "process" } else { "processes" };
-    match pids.len().checked_sub(NAMED) {
-        Some(more @ 1..) => format!("{word} {} and {more} more", shown.join(", ")),
-        _ => format!("{word} {}", shown.join(", ")),
-    }
 }
 
 /// The whole machine, worst first, in groups of one cause.
@@ -118,17 +79,4 @@ pub fn hidden(count: usize) -> String {
         (_, true) => format!("not seen: {count} {processes} that root may not look at either, from here\n"),
         (_, false) => format!("not seen: {count} {processes} of other users; root sees more: sudo adjunct doctor\n"),
     }
-}
-
-/// The processes and services to restart, one line each.
-pub fn outdated(all: &[Outdated]) -> String {
-    all.iter().fold(String::new(), |mut text, one| {
-        let whom = format!("{} ({})", shown(&one.name), numbers(&one.processes));
-        let what = match one.replaced.as_slice() {
-            [] => "was started before adjunct was enabled".to_owned(),
-            replaced => format!("still runs the code of {} from before the upgrade", replaced.join(" and ")),
-        };
-        let _ = writeln!(text, "{whom} {what}: {}", shown(&one.advice));
-        text
-    })
 }

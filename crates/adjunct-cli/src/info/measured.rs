@@ -52,8 +52,8 @@ struct Figure {
     effect: Effect,
 }
 
-/// The file where a run of all rows keeps its report.
-pub(crate) fn place() -> Option<PathBuf> {
+/// Where a run of all rows keeps its report.
+pub fn place() -> Option<PathBuf> {
     Some(state::folder()?.join("bench-openssl.json"))
 }
 

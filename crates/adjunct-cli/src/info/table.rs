@@ -1,7 +1,7 @@
 //! The table of `adjunct info`: the facts of `icainfo` with the instructions and the library named.
 
-use super::{Facts, FunctionFacts};
 use adjunct_tool::output::Style;
+use adjunct_ztools::info::{Facts, FunctionFacts};
 use std::fmt::Write;
 
 /// The whole report.

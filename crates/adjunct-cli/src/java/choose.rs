@@ -3,8 +3,8 @@
 use super::dialect::{Dialect, Family};
 use super::properties::escaped;
 use super::security::PROVIDER;
-use crate::module::is_own_pkcs11;
 use adjunct_pkcs11::ACCELERATOR;
+use adjunct_survey::module::is_own_pkcs11;
 use adjunct_tool::Failure;
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -243,7 +243,7 @@ pub fn slot(module: &Path, index: Option<u32>) -> String {
 ///
 /// # Errors
 /// [`Failure`]: Java would read another path.
-pub(super) fn quoted(path: &Path) -> Result<String, Failure> {
+pub fn quoted(path: &Path) -> Result<String, Failure> {
     let text = path.to_str().filter(|t| t.bytes().all(|c| (b' '..=b'~').contains(&c)) && !t.contains("${"));
     let text = text.ok_or_else(|| {
         Failure::new(format!(
@@ -256,7 +256,7 @@ pub(super) fn quoted(path: &Path) -> Result<String, Failure> {
 }
 
 /// The `attributes` entries for a token that wants a login: keys that Java brings work without one.
-pub(super) const WITHOUT_LOGIN: &str = "\
+pub const WITHOUT_LOGIN: &str = "\
 # The token wants a login; with these, keys that Java brings need none, and what a key agreement derives can be read by TLS.
 attributes (*, *, *) = { CKA_PRIVATE = false }
 attributes (*, CKO_PRIVATE_KEY, CKK_EC) = { CKA_SIGN = true CKA_DERIVE = true }
@@ -345,7 +345,7 @@ impl Plan<'_> {
 }
 
 /// The list of providers with that of the configuration first, numbered without gaps.
-pub(super) fn providers(dialect: Dialect, config: &Path, own: &[String]) -> String {
+pub fn providers(dialect: Dialect, config: &Path, own: &[String]) -> String {
     let first = format!("{} {}", dialect.provider(), config.display());
     let list = std::iter::once(&first).chain(own.iter().filter(|value| **value != first));
     list.zip(1..).map(|(value, n)| format!("{PROVIDER}{n}={}\n", escaped(value))).collect()

@@ -6,7 +6,7 @@ use super::lint::Judge;
 use super::program::{self, Fields, Served, Shown};
 use super::token::{self, Wanted};
 use super::{cfg, finding, lint};
-use crate::module::{self, Make, Purpose};
+use adjunct_survey::module::{self, Make, Purpose};
 use adjunct_tool::escape::shown;
 use adjunct_tool::failure::{cannot_write, cause};
 use adjunct_tool::output::Style;
@@ -35,8 +35,9 @@ Exit status: 0 done, 1 it failed, 2 the command line is wrong.";
 /// Default path of the security properties.
 pub(super) const DEFAULT: &str = "adjunct-java/adjunct.security";
 /// The names of the files.
-pub(super) const CONFIG: &str = "adjunct-pkcs11.cfg";
-pub(super) const SECURITY: &str = "adjunct.security";
+pub const CONFIG: &str = "adjunct-pkcs11.cfg";
+/// The security properties that name it.
+pub const SECURITY: &str = "adjunct.security";
 
 /// Write a SunPKCS11 configuration and security properties for a JDK, with the mechanisms that win when measured
 #[derive(Debug, clap::Args)]

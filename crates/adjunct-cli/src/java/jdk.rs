@@ -10,11 +10,11 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// The password of the file of a key that lives as long as the run.
-pub(super) const PASSWORD: &str = "changeit";
+pub const PASSWORD: &str = "changeit";
 
 /// A Java.
 #[derive(Debug, Clone)]
-pub(super) struct Jdk {
+pub struct Jdk {
     /// Its folder.
     pub home: PathBuf,
     /// The dialect in which its files are read.

@@ -4,8 +4,8 @@ use super::cfg::{Config, Entry, Listed};
 use super::dialect::{Dialect, Family};
 use super::finding::Findings;
 use super::{names, nss};
-use crate::module::is_own_pkcs11;
 use adjunct_pkcs11::{ACCELERATOR, GIVING_WAY};
+use adjunct_survey::module::is_own_pkcs11;
 use std::path::Path;
 
 /// How to see why a provider is absent.

@@ -2,17 +2,15 @@
 //!
 //! [`check`] tells what a JDK will make of configuration files. [`config`] writes them, with the mechanisms that win when each call is
 //! measured. [`verify`] tells who serves TLS in a JVM that has them.
-//! [`mod@bench`] is `adjunct bench java`.
 
-pub mod bench;
 pub mod check;
 pub mod config;
 pub mod dialect;
 
 mod cfg;
-mod choose;
+pub mod choose;
 mod finding;
-mod jdk;
+pub mod jdk;
 mod lint;
 mod names;
 mod nss;

@@ -1,12 +1,12 @@
 //! The token that a SunPKCS11 configuration names: by its place, by its label, or the one that keeps keys.
 
 use super::choose;
-use crate::module::is_own_pkcs11;
-use crate::pkcsconf::show;
 use adjunct_pkcs11::ACCELERATOR;
 use adjunct_pkcs11_client::sys::*;
 use adjunct_pkcs11_client::{Module, Rv};
+use adjunct_survey::module::is_own_pkcs11;
 use adjunct_tool::Failure;
+use adjunct_ztools::pkcsconf::show;
 use std::path::Path;
 
 /// The options of the command line about the token.

@@ -2,13 +2,15 @@
 
 use super::check::{self, Check, Depth};
 use super::file::ConfigFile;
-use super::includes::FromDisk;
 use super::report::{self, Report};
-use super::{Consent, DisableArgs, EnableArgs, Target, engine, programs, providers};
-use crate::module::{self, Purpose};
+use super::{Consent, DisableArgs, EnableArgs, Target, engine};
+use crate::diff;
 use adjunct::config::{Group, Groups};
 use adjunct_openssl_conf::Refused;
 use adjunct_openssl_conf::{Model, Options, State, TlsGroups};
+use adjunct_survey::FromDisk;
+use adjunct_survey::module::{self, Purpose};
+use adjunct_survey::{programs, providers};
 use adjunct_tool::escape::shown;
 use adjunct_tool::failure::cause;
 use adjunct_tool::files;
@@ -71,7 +73,7 @@ pub(super) fn enable(args: &EnableArgs) -> Result<Done, Failure> {
     report.notes.extend(providers::note(yields));
     report.notes.extend(super::elsewhere(&file.path));
     report.module = Some(wanted.module);
-    report.diff = report::unified(&file.path, &file.bytes, &edited);
+    report.diff = diff::unified(&file.path, &file.bytes, &edited);
     let ask = format!("Change {}?", file.path.display());
     if !report.changed || !agreed(&report, args.consent, args.common.json, &ask)? {
         return Ok(Done { report, state: "is enabled already" });
@@ -98,7 +100,7 @@ pub(super) fn disable(args: &DisableArgs) -> Result<Done, Failure> {
         }
         return Ok(Done { report, state: "is not enabled" });
     };
-    report.diff = report::unified(&file.path, &file.bytes, &stripped);
+    report.diff = diff::unified(&file.path, &file.bytes, &stripped);
     let ask = format!("Take adjunct out of {}?", file.path.display());
     if !agreed(&report, args.consent, args.common.json, &ask)? {
         return Ok(Done { report, state: "is enabled" });
@@ -158,7 +160,7 @@ fn by_hand(config: &[u8]) -> Option<String> {
 /// As [`ask::consented`].
 pub(super) fn agreed(report: &Report, consent: Consent, json: bool, question: &str) -> Result<bool, Failure> {
     if !json {
-        output::print(&report::painted(&report.diff, Style::of_stdout()))?;
+        output::print(&diff::painted(&report.diff, Style::of_stdout()))?;
     }
     if consent.dry_run {
         return Ok(false);

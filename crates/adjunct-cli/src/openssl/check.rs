@@ -1,9 +1,10 @@
 //! What is checked before and after an edit: that OpenSSL, ssh and sshd still work, a real login included.
 
-use super::includes::FromDisk;
-use super::{engine, explain, groups, programs};
+use super::{engine, explain, groups};
 use crate::ssh::lab::{Environment, Place, Programs, Setup, Sshd, runtime};
 use adjunct_openssl_conf::{Model, State};
+use adjunct_survey::FromDisk;
+use adjunct_survey::programs;
 use adjunct_tool::Failure;
 use adjunct_tool::files;
 use adjunct_tool::process::{LIMIT, last_line, run, run_within};

@@ -1,9 +1,10 @@
 //! The engine that the module registers when its section says so: for the low-level RSA and EC functions, which no
 //! provider ever sees.
 
-use super::{EnableArgs, Target, programs};
+use super::{EnableArgs, Target};
 use adjunct::config::engine_methods;
 use adjunct_openssl_conf::State;
+use adjunct_survey::programs;
 use adjunct_tool::Failure;
 use std::path::Path;
 

@@ -1,8 +1,8 @@
 //! Why a module that is configured is not loaded: OpenSSL itself ignores it without a message.
 
-use super::includes::FromDisk;
-use super::programs;
 use adjunct_openssl_conf::Model;
+use adjunct_survey::FromDisk;
+use adjunct_survey::programs;
 use adjunct_tool::files;
 use adjunct_tool::scratch;
 use std::path::{Path, PathBuf};

@@ -3,22 +3,17 @@
 
 pub mod check;
 pub mod file;
-pub(crate) mod programs;
-pub(crate) mod providers;
 pub mod target;
 
 mod change;
 mod engine;
 mod explain;
 mod groups;
-mod includes;
 pub(crate) mod report;
 pub(crate) mod standing;
 mod status;
-pub mod users;
 
-pub(crate) use includes::FromDisk;
-
+pub use adjunct_survey::programs;
 use adjunct_tool::interrupt::catch_interrupts;
 use adjunct_tool::{Failure, ask, output};
 use change::Done;
@@ -116,7 +111,7 @@ pub struct EnableArgs {
     #[command(flatten)]
     common: Common,
     #[command(flatten)]
-    module: crate::module::Args,
+    module: adjunct_survey::module::Args,
     /// What adjunct offers: ALL, or any of RSA, EC, CIPHERS, DIGESTS, MACS, KEM, RAND, ECB, separated by commas
     #[arg(long, value_name = "LIST")]
     algorithms: Option<String>,

@@ -2,14 +2,14 @@
 //! `adjunct doctor` judges programs.
 
 use super::file::ConfigFile;
-use super::includes::FromDisk;
 use super::target::{self, TargetState};
-use super::users::{Given, Own, Reach};
-use super::{engine, explain, groups, programs};
-use crate::info;
+use super::{engine, explain, groups};
 use crate::ssh::lab;
 use adjunct::config::{Group, Groups};
 use adjunct_openssl_conf::{Model, State};
+use adjunct_survey::FromDisk;
+use adjunct_survey::served::Standing;
+use adjunct_survey::{Given, Own, Reach, programs};
 use adjunct_tool::Failure;
 use serde::Serialize;
 use std::path::{Path, PathBuf};
@@ -93,7 +93,7 @@ impl Configuration {
                 .map(|(_, word)| *word)
                 .collect()
         };
-        let facts = info::Facts::of_this_machine();
+        let facts = adjunct_ztools::info::Facts::of_this_machine();
         Ok(Configuration {
             config: file.path.clone(),
             enabled,
@@ -140,21 +140,6 @@ impl Configuration {
     }
 }
 
-/// What is enabled on this machine, and which programs read it.
-#[derive(Debug)]
-pub(crate) struct Standing {
-    /// Whether adjunct is enabled for all programs.
-    pub enabled: bool,
-    /// Whether adjunct is in force for all programs.
-    pub working: bool,
-    /// Reasons why adjunct is not in force, one line each.
-    pub problems: Vec<String>,
-    /// Whether adjunct steps back in programs that bring a provider of their own.
-    pub yields: bool,
-    /// Which programs read which configuration.
-    pub reach: Reach,
-}
-
 /// What is enabled in the system's configuration, or in the one that is named.
 ///
 /// # Errors
@@ -163,16 +148,14 @@ pub(crate) fn standing(config: Option<&Path>) -> Result<Standing, Failure> {
     let openssl = programs::openssl_version()?;
     let path =
         config.map_or_else(|| programs::openssl_dir().map(|dir| dir.join("openssl.cnf")), |c| Ok(c.to_owned()))?;
-    Ok(Standing::of(&Configuration::look(&path, openssl, config.is_some())?, config.is_some()))
+    Ok(of(&Configuration::look(&path, openssl, config.is_some())?, config.is_some()))
 }
 
-impl Standing {
-    /// Makes the standing of a configuration, which may be one that was `named`.
-    pub(super) fn of(found: &Configuration, named: bool) -> Standing {
-        let problems = found.problems.clone();
-        let (enabled, working, yields) = (found.enabled, found.working, found.yields);
-        Standing { enabled, working, problems, yields, reach: found.reach(named) }
-    }
+/// By a configuration, which may be one that was `named`.
+pub(super) fn of(found: &Configuration, named: bool) -> Standing {
+    let problems = found.problems.clone();
+    let (enabled, working, yields) = (found.enabled, found.working, found.yields);
+    Standing { enabled, working, problems, yields, reach: found.reach(named) }
 }
 
 /// The programs of a target, and what their configuration gives.

@@ -1,10 +1,10 @@
 //! `adjunct openssl status`: what is configured, whether it is in force, and which programs it serves.
 
-use super::standing::{Configuration, Standing};
+use super::standing::Configuration;
 use super::target::TargetState;
-use super::users::{self, Detail, Ground, Survey};
-use super::{StatusArgs, Target, programs};
-use crate::doctor::{self, Judged, Outdated, Programs};
+use super::{StatusArgs, Target};
+use adjunct_survey::served::{self, Judged, Outdated, Programs};
+use adjunct_survey::{self as survey, Detail, Ground, Survey, programs};
 use adjunct_tool::Failure;
 use adjunct_tool::escape::shown;
 use adjunct_tool::failure::cause;
@@ -37,7 +37,7 @@ pub(super) fn run(args: &StatusArgs) -> Result<ExitCode, Failure> {
     let openssl = programs::openssl_version()?;
     let configuration = Configuration::look(&args.common.config()?, openssl, args.common.config.is_some())?;
     let only =
-        args.program.as_deref().map(|name| users::locate(name).map(|path| doctor::compiled(&path))).transpose()?;
+        args.program.as_deref().map(|name| survey::locate(name).map(|path| served::compiled(&path))).transpose()?;
     let no_folder = |below: &PathBuf, why| Failure::new(format!("{}: {why}", below.display()));
     let below = args.below.as_ref().map(|below| match std::fs::canonicalize(below) {
         Ok(folder) if folder.is_dir() => Ok(folder),
@@ -45,19 +45,19 @@ pub(super) fn run(args: &StatusArgs) -> Result<ExitCode, Failure> {
         Err(e) => Err(no_folder(below, cause(&e))),
     });
     let ground = Ground { below: below.transpose()?, proc: args.proc.clone() };
-    let standing = Standing::of(&configuration, args.common.config.is_some());
+    let standing = super::standing::of(&configuration, args.common.config.is_some());
     wait.now("looking for programs and processes");
-    let programs = users::survey(&standing.reach, &ground, only.as_deref(), wait)?;
+    let programs = survey::survey(&standing.reach, &ground, only.as_deref(), wait)?;
     let wait = Progress::waiting("looking at well-known programs and at processes");
     let mut report = Report { configuration, programs, doctor: Vec::new(), restarts: Vec::new() };
     let mut programs = Programs::new(&standing);
     match &only {
         Some(path) => report.doctor.push(programs.judge(path)),
         None if ground.below.is_none() => {
-            let all = doctor::known(&mut programs, |_| true)?;
+            let all = served::known(&mut programs, |_| true)?;
             report.doctor = all.into_iter().map(|(_, judged)| judged).filter(is_other).collect();
             report.doctor.dedup_by(|a, b| a.path == b.path);
-            report.restarts = doctor::outdated(&users::process::all(&ground.proc, &standing.reach.modules)?);
+            report.restarts = served::outdated(&survey::process::all(&ground.proc, &standing.reach.modules)?);
         }
         None => {}
     }
@@ -71,7 +71,7 @@ pub(super) fn run(args: &StatusArgs) -> Result<ExitCode, Failure> {
             None if args.programs => Detail::Programs,
             None => Detail::Groups,
         };
-        let programs = users::text(&report.programs, detail, report.configuration.enabled_for_any(), style);
+        let programs = survey::text(&report.programs, detail, report.configuration.enabled_for_any(), style);
         output::print(&(text(&report.configuration, style) + &programs + &asked(&report, only.is_some(), style)))?;
     }
     let found = &report.configuration;
@@ -85,13 +85,13 @@ pub(super) fn run(args: &StatusArgs) -> Result<ExitCode, Failure> {
 
 /// A program that encrypts, and not by OpenSSL of its own: the others are in the list of programs.
 fn is_other(judged: &Judged) -> bool {
-    judged.openssl.is_none() && judged.verdict.cause != Some(users::Cause::NoCrypto)
+    judged.openssl.is_none() && judged.verdict.cause != Some(survey::Cause::NoCrypto)
 }
 
 /// What `adjunct doctor` says of the program that was asked about, or of well-known ones that do not use OpenSSL themselves, and what is
 /// to be restarted.
 fn asked(report: &Report, one: bool, style: Style) -> String {
-    let told: String = report.doctor.iter().map(|judged| doctor::program_text(judged, style)).collect();
+    let told: String = report.doctor.iter().map(|judged| served::text::program(judged, style)).collect();
     if one {
         return format!("\n{told}");
     }
@@ -104,7 +104,7 @@ fn asked(report: &Report, one: bool, style: Style) -> String {
         line(if at == 0 { "other programs" } else { "" }, told);
     }
     for outdated in &report.restarts {
-        line("restart", doctor::outdated_text(std::slice::from_ref(outdated)).trim_end());
+        line("restart", served::text::outdated(std::slice::from_ref(outdated)).trim_end());
     }
     text
 }

@@ -10,9 +10,9 @@ mod step;
 mod way;
 
 use crate::doctor;
-use crate::doctor::Outdated;
 use crate::openssl::{Target, target};
 use crate::ssh::tune::apply::Reload;
+use adjunct_survey::served::{self, Outdated};
 use adjunct_tool::interrupt::{Hold, catch_interrupts, interrupted};
 use adjunct_tool::output::{self, Style};
 use adjunct_tool::{Failure, ask, scratch};
@@ -66,7 +66,7 @@ pub struct Args {
     #[arg(long, value_name = "SECONDS", default_value = "45", value_parser = clap::value_parser!(u64).range(5..=3600))]
     time: u64,
     #[command(flatten)]
-    module: crate::module::Args,
+    module: adjunct_survey::module::Args,
     /// Take all of it back, byte for byte
     #[arg(long, conflicts_with_all = ["policy", "time", "module", "trust_module"])]
     undo: bool,
@@ -274,7 +274,7 @@ fn told(args: &Args, report: &Report, style: Style) -> Result<ExitCode, Failure>
         return Ok(code);
     }
     let mut text = String::new();
-    for line in doctor::outdated_text(&report.restart).lines() {
+    for line in served::text::outdated(&report.restart).lines() {
         text += &format!("{}: {line}\n", style.notice("note"));
     }
     text += &match (report.dry_run, report.changed, report.bulk_in_hardware) {

@@ -2,7 +2,7 @@
 
 use super::prior::Prior;
 use super::{Args, Whose, step};
-use crate::openssl::report::{painted, unified};
+use crate::diff::{painted, unified};
 use crate::openssl::target;
 use crate::ssh::lab::Programs;
 use adjunct_tool::files;

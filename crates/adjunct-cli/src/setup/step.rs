@@ -3,7 +3,7 @@
 //! Each command makes its change or leaves everything as it was, also when it is asked to end. So setup asks a command to end and waits for it, and
 //! does not kill it in the middle of a change.
 
-use crate::module;
+use adjunct_survey::module;
 use adjunct_tool::interrupt::interrupted;
 use adjunct_tool::process::tree::{kill, kill_tree};
 use adjunct_tool::process::{Outcome, captured, last_line};

@@ -12,6 +12,7 @@ pub mod tryout;
 pub mod tune;
 pub mod verify;
 
+use crate::start;
 use adjunct_tool::Failure;
 use std::process::ExitCode;
 
@@ -39,14 +40,27 @@ enum Command {
     Tune(tune::Args),
 }
 
+impl Args {
+    /// The options of the measurement, if it is one that is asked for.
+    pub(crate) fn measurement(self) -> Option<bench::Args> {
+        match self.command {
+            Command::Bench(args) => Some(args),
+            _ => None,
+        }
+    }
+}
+
 /// Runs the subcommand.
 ///
 /// # Errors
 /// [`Failure`] with the one line to show.
 pub fn run(args: &Args) -> Result<ExitCode, Failure> {
+    if let Command::Bench(_) = &args.command {
+        return Err(start::bench());
+    }
     adjunct_tool::interrupt::catch_interrupts();
     match &args.command {
-        Command::Bench(args) => bench::run(args),
+        Command::Bench(_) => Err(start::bench()),
         Command::Try(args) => tryout::run(args),
         Command::Verify(args) => verify::run(args),
         Command::Tune(args) => tune::run(args),

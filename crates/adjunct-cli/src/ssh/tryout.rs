@@ -5,11 +5,11 @@ use super::lab::{Environment, Place, Programs};
 use super::measure::side::{Modules, openssl_conf};
 use super::measure::{Cost, spread::median};
 use crate::counted::Counted;
-use crate::module::{self, Choice, Purpose};
 use adjunct::catalogue::Feature;
 use adjunct::catalogue::Function;
 use adjunct::counters::Snapshot;
 use adjunct::cpu;
+use adjunct_survey::module::{self, Choice, Purpose};
 use adjunct_tool::interrupt::interrupted;
 use adjunct_tool::progress::Progress;
 use adjunct_tool::sink::{Ended, Sink};
@@ -47,7 +47,7 @@ pub struct Args {
     #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=1000))]
     runs: u32,
     #[command(flatten)]
-    module: crate::module::Args,
+    module: adjunct_survey::module::Args,
     /// The ssh client to use
     #[arg(long)]
     ssh: Option<PathBuf>,
@@ -283,8 +283,8 @@ fn check_names(programs: &Programs, suite: &Suite) -> Result<(), Failure> {
 }
 
 /// The module to load in sessions of this command's own.
-pub(super) fn module(choice: Choice<'_>) -> Result<PathBuf, Failure> {
-    module::find(choice, Purpose::Run, crate::openssl::programs::modules_dir)
+pub fn module(choice: Choice<'_>) -> Result<PathBuf, Failure> {
+    module::find(choice, Purpose::Run, adjunct_survey::programs::modules_dir)
 }
 
 /// Parses `65536`, `200M`, `1G`.

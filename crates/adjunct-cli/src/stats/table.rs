@@ -1,31 +1,11 @@
-//! The statistics as tables.
+//! The statistics as the table of `adjunct stats`.
 
-use super::{Line, Rows, User, lines};
 use adjunct::catalogue::Function;
 use adjunct::catalogue::{Reason, Refusal};
 use adjunct::counters::{Cell, Snapshot};
 use adjunct_tool::output::Style;
+use adjunct_ztools::stats::{Line, Rows, User, lines, order, queues};
 use std::fmt::Write;
-
-/// The table of `icastats`, column for column.
-pub fn ica_table(snapshot: &Snapshot, key_sizes: bool) -> String {
-    let mut text = String::new();
-    text += " function       |             hardware         |              software\n";
-    text += "----------------+------------------------------+-----------------------------\n";
-    text += "                |        ENC    CRYPT     DEC  |        ENC     CRYPT    DEC \n";
-    text += "----------------+------------------------------+-----------------------------\n";
-    for line in lines(snapshot, key_sizes, Rows::OfZ) {
-        let [hw_enc, hw_dec] = line.counts.hardware.map(|c| c.calls);
-        let [sw_enc, sw_dec] = line.counts.software.map(|c| c.calls);
-        let label = line.label();
-        let _ = if line.is_cipher() {
-            writeln!(text, " {label:>14} |{hw_enc:>12}     {hw_dec:>12} |{sw_enc:>12}    {sw_dec:>12}")
-        } else {
-            writeln!(text, " {label:>14} |        {hw_enc:>12}          |         {sw_enc:>12}")
-        };
-    }
-    text
-}
 
 /// How `adjunct stats` shows its table.
 #[derive(Debug, Clone, Copy)]
@@ -73,7 +53,7 @@ pub fn report_table(user: &User, snapshot: &Snapshot, key_sizes: bool, look: Loo
 
 /// What the accelerator did, where it did anything: operations in lanes and alone, and batches by the lanes filled.
 fn accelerator(snapshot: &Snapshot, style: Style) -> String {
-    let used: Vec<_> = super::rows::queues(snapshot).filter(|(_, lanes)| !lanes.is_zero()).collect();
+    let used: Vec<_> = queues(snapshot).filter(|(_, lanes)| !lanes.is_zero()).collect();
     if used.is_empty() {
         return String::new();
     }
@@ -98,7 +78,7 @@ fn accelerator(snapshot: &Snapshot, style: Style) -> String {
 /// The counters of cards for this user's programs, where cards were asked.
 fn cards(snapshot: &Snapshot) -> String {
     let mut text = String::new();
-    for (name, lanes) in super::rows::queues(snapshot).filter(|(_, lanes)| lanes.on_card + lanes.refused() != 0) {
+    for (name, lanes) in queues(snapshot).filter(|(_, lanes)| lanes.on_card + lanes.refused() != 0) {
         let _ = write!(text, "  {name} {}", lanes.on_card);
         if lanes.refused() != 0 {
             let reasons = Refusal::ALL.iter().zip(lanes.not_on_card).filter(|(_, count)| *count != 0);
@@ -125,7 +105,7 @@ fn reasons(snapshot: &Snapshot, bytes: bool) -> String {
     let mut text = String::new();
     for &reason in Reason::ALL {
         let mut functions = Vec::new();
-        for function in super::rows::order() {
+        for function in order() {
             let cell = snapshot.fallbacks(function, reason);
             let value = if bytes { cell.bytes } else { cell.calls };
             if value > 0 {
@@ -142,34 +122,13 @@ fn reasons(snapshot: &Snapshot, bytes: bool) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::super::rows::tests::sample;
     use super::*;
+    use adjunct_ztools::stats::sample::sample;
 
     const LOOK: Look = Look { bytes: false, used: true, style: Style::PLAIN };
 
     fn user() -> User {
         User { uid: 1000, name: "alice".into() }
-    }
-
-    /// The whole of both tables, as `icastats` prints them on Z with every counter zero.
-    #[test]
-    fn icastats_prints_what_z_prints() {
-        assert_eq!(ica_table(&Snapshot::new(0), false), include_str!("icastats.txt"));
-        assert_eq!(ica_table(&Snapshot::new(0), true), include_str!("icastats-k.txt"));
-    }
-
-    #[test]
-    fn icastats_counts_and_key_sizes() {
-        let table = ica_table(&sample(), true);
-        for row in [
-            "        AES GCM |           7                5 |           0               0",
-            "          - 256 |           7                5 |           0               0",
-            "        RSA-CRT |                   3          |                    2",
-            "         - 2048 |                   3          |                    0",
-            "        - other |                   0          |                    2",
-        ] {
-            assert!(table.lines().any(|l| l == row), "{row}\n{table}");
-        }
     }
 
     #[test]

@@ -2,9 +2,9 @@
 
 use super::errors;
 use super::list::{self, Row};
-use crate::module;
 use adjunct_pkcs11::admin::{self, Configured};
 use adjunct_pkcs11_client::{Module, Rv};
+use adjunct_survey::module;
 use adjunct_tool::failure::cause;
 use adjunct_tool::output::Style;
 use adjunct_tool::{Failure, files, output};

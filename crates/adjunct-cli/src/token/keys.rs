@@ -3,13 +3,13 @@
 use super::objects::{self, Row, flag, flag_of, number, number_of};
 use super::secret::{Password, Pins, Who};
 use super::{Token, Which, files as own, say};
-use crate::hex;
-use crate::pem::{self, encrypted};
 use adjunct_pkcs11::der::{self, Packed};
 use adjunct_pkcs11_client::sys::*;
 use adjunct_pkcs11_client::{Attribute, PARTS, Rv, Session, Template};
 use adjunct_tool::failure::cause;
 use adjunct_tool::{Failure, files, output};
+use adjunct_ztools::hex;
+use adjunct_ztools::pem::{self, encrypted};
 use sha2::{Digest, Sha256};
 use std::io::{IsTerminal, Write as _};
 use std::path::PathBuf;

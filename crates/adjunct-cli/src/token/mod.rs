@@ -12,11 +12,11 @@ mod objects;
 mod pins;
 mod secret;
 
-use crate::module;
-use crate::module::{Choice, Make, Purpose};
 use adjunct_pkcs11::admin::{self, Configured};
 use adjunct_pkcs11_client::sys::*;
 use adjunct_pkcs11_client::{Module, Rv, Session};
+use adjunct_survey::module;
+use adjunct_survey::module::{Choice, Make, Purpose};
 use adjunct_tool::{Failure, failure};
 use secret::{Pins, Who};
 use std::path::PathBuf;
@@ -190,7 +190,7 @@ impl Token {
 
 /// The name of a return value.
 fn name(rv: CK_RV) -> &'static str {
-    crate::pkcsconf::show::return_value(rv)
+    adjunct_ztools::pkcsconf::show::return_value(rv)
 }
 
 /// Prints what was done, unless the output is read by a program.

@@ -1,9 +1,9 @@
 //! PINs and passwords: from a file, the environment, a terminal or a pipe.
 
-use crate::pkcsconf::prompt::{self, Line};
 use adjunct_pkcs11_client::sys::*;
 use adjunct_tool::failure::cause;
 use adjunct_tool::{Failure, files};
+use adjunct_ztools::pkcsconf::prompt::{self, Line};
 use std::fmt;
 use std::io::{IsTerminal, Write as _};
 use std::os::unix::ffi::OsStringExt;

@@ -1,11 +1,11 @@
 //! One look at everything that is counted.
 
-use crate::stats::User;
 use adjunct::counters::{self, Snapshot, Use};
-use adjunct_card::folder::Folder;
-use adjunct_card::machine::Machine;
-use adjunct_card::state;
+use adjunct_card_state::folder::Folder;
+use adjunct_card_state::machine::Machine;
+use adjunct_card_state::state;
 use adjunct_tool::Failure;
+use adjunct_ztools::stats::User;
 use std::collections::BTreeMap;
 
 /// The counters of one user's programs.
@@ -101,6 +101,6 @@ pub(crate) fn cards() -> Cards {
     match state::read(&Folder::found().state()) {
         Ok(machine) => Cards::Running(machine),
         Err(state::Error::NotRunning) => Cards::NotRunning,
-        Err(error) => Cards::Unreadable(crate::cards::unreadable(&error)),
+        Err(error) => Cards::Unreadable(adjunct_ztools::cards::tool::unreadable(&error)),
     }
 }

@@ -2,10 +2,13 @@
 
 #![allow(dead_code, reason = "each test program uses a part")]
 
+#[path = "../../../adjunct/tests/tally/mod.rs"]
+pub mod tally;
+
 use adjunct::catalogue::{Direction, Function};
 use adjunct::counters::Apart;
-use adjunct::ops::Tally;
 use std::process::Command;
+use tally::Tally;
 
 pub const ADJUNCT: &str = env!("CARGO_BIN_EXE_adjunct");
 

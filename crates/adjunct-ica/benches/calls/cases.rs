@@ -4,14 +4,14 @@ use super::interface::Ica;
 use super::openssl::OpenSsl;
 use super::{Row, Run};
 use adjunct::InOut;
-use adjunct::adapter::cpu::awslc::cipher::AesKey;
-use adjunct::adapter::cpu::awslc::cipher_ccm::Ccm;
-use adjunct::adapter::cpu::awslc::cipher_des::Des;
-use adjunct::adapter::cpu::awslc::cipher_gcm::Gcm;
-use adjunct::adapter::cpu::awslc::cipher_gcm_part::{self, State};
-use adjunct::adapter::cpu::awslc::cipher_xts::Xts;
-use adjunct::adapter::cpu::awslc::cmac::{BlockCipher, Cmac};
-use adjunct::adapter::cpu::awslc::digest::{self, Digest, Method};
+use adjunct_cpu::cipher::aes::AesKey;
+use adjunct_cpu::cipher::ccm::Ccm;
+use adjunct_cpu::cipher::des::Des;
+use adjunct_cpu::cipher::gcm::Gcm;
+use adjunct_cpu::cipher::gcm_part::{self, State};
+use adjunct_cpu::cipher::xts::Xts;
+use adjunct_cpu::cmac::{BlockCipher, Cmac};
+use adjunct_cpu::digest::{self, Digest, Method};
 use std::ffi::{c_uint, c_ulong, c_void};
 use std::ptr::null;
 
@@ -276,7 +276,8 @@ fn modes(ica: &'static Ica, openssl: &'static OpenSsl, bits: usize) -> Vec<Case>
             let (key, half) = (&KEY[..bits / 4], bits / 8);
             let fresh = move || {
                 let mut xts = Xts::default();
-                xts.set_key(key, encrypt).expect("a key");
+                let (data, tweak) = key.split_at(key.len() / 2);
+                xts.set_keys(data, tweak, encrypt).expect("a key");
                 xts
             };
             let (prepared, evp) = (fresh(), openssl.cipher(&format!("AES-{bits}-XTS")));
@@ -387,7 +388,7 @@ fn authenticated(ica: &'static Ica, openssl: &'static OpenSsl, bits: usize) -> V
                 }),
                 run(move |input, output| {
                     let mut state = State { counter: IV, hash: [0; 16], subkey };
-                    cipher_gcm_part::part(key, &mut state, true, &[], io(input, output)).expect("a message");
+                    gcm_part::part(key, &mut state, true, &[], io(input, output)).expect("a message");
                     output[input.len()..][..16].copy_from_slice(&state.hash);
                 }),
                 run(move |input, output| {

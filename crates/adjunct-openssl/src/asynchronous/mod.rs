@@ -2,7 +2,7 @@
 //!
 //! Such a server has one thread for many connections, so that its operations would never share a batch. In jobs they do: the operation queues its
 //! request and pauses the job, the loop goes on to the next connection, whose operation does the same, and the batch runs when eight wait or when the
-//! loop has come round without anything new. [`adjunct::adapter::lanes::pause`] decides when a batch runs. Here `wait` wakes the loop, and the batch
+//! loop has come round without anything new. [`adjunct::ops::batches`] decides when a batch runs. Here `wait` wakes the loop, and the batch
 //! runs on a stack of the core's own, because the fiber of a job has no room for it.
 
 mod wait;

@@ -3,7 +3,6 @@
 use super::args::{Out, Room, slice};
 use super::params::mechanism;
 use super::{calls, digest, module, sign};
-use crate::mechanism::cipher;
 use crate::messages::copied;
 use crate::objects;
 use crate::operation::Cipher;
@@ -51,7 +50,7 @@ unsafe fn begin<const ENCRYPT: bool>(session: &Session, pointer: *mut CK_MECHANI
     }
     let object = objects::key_for(session, field, key, usage, mechanism.kind)?;
     let (pin, strength) = (Pin::of(&object), object.strength());
-    let operation = cipher::begin(*mechanism, object, ENCRYPT)?;
+    let operation = mechanism.cipher(object, ENCRYPT)?;
     session.begin_running(field, mechanism.kind, pin, operation)?;
     uses::count(session, mechanism.kind, strength);
     Ok(())

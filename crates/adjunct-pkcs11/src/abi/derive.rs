@@ -4,14 +4,15 @@ use super::args::{slice, slice_mut, template, value};
 use super::params::{bytes, read};
 use crate::derive::Deriving;
 use crate::handle::Handle;
-use crate::mechanism::derive::Derivation;
 use crate::mechanism::derive::agree::{self, Agree};
 use crate::mechanism::derive::bytes::{Encrypt, Mode as Cipher};
 use crate::mechanism::derive::hkdf::{Hkdf, Salt};
 use crate::mechanism::derive::sp800108::{self, Mode, Number, Part};
 use crate::mechanism::derive::tls::{self, Master, MasterSeed, Prf, Randoms};
+use crate::mechanism::derive::{Derivation, Derive};
 use crate::mechanism::hash::Hash;
-use crate::mechanism::table;
+use crate::mechanism::params::Shape;
+use crate::mechanism::{digest, hmac, registry};
 use crate::object::attributes::Attributes;
 use crate::rv::{Result, Rv, ensure, fail};
 use crate::session::Session;
@@ -53,10 +54,10 @@ pub unsafe fn derive(
     ensure(!pointer.is_null() && pointer.is_aligned(), CKR_ARGUMENTS_BAD)?;
     // SAFETY: not null and aligned, both checked above; the caller guarantees a mechanism there, which stays as it is during the call.
     let mechanism = unsafe { &*pointer };
-    let known = table::find(mechanism.mechanism).is_some_and(|entry| entry.flags & CKF_DERIVE != 0);
-    ensure(known, CKR_MECHANISM_INVALID)?;
+    let entry = registry::find_or_unknown(mechanism.mechanism);
+    let Shape::Derive(derive) = entry.shape else { return fail(CKR_MECHANISM_INVALID) };
     // SAFETY: the caller guarantees that the mechanism's parameter is what its type wants, with all that it points to.
-    let (derivation, outputs) = unsafe { derivation(mechanism)? };
+    let (derivation, outputs) = unsafe { derivation(derive, entry.hash, mechanism)? };
     let deriving = Deriving::new(session, own, mechanism.mechanism, &derivation, base)?;
     match (&derivation, outputs) {
         (Derivation::TlsPrf(seed), Outputs::Bytes(out, length)) => {
@@ -90,7 +91,7 @@ pub unsafe fn derive(
             }
         }
         (_, outputs) => {
-            let data = mechanism.mechanism == CKM_HKDF_DATA;
+            let data = matches!(derive, Derive::Hkdf { data: true });
             ensure(!place.is_null() && place.is_aligned(), CKR_ARGUMENTS_BAD)?;
             let made = deriving.one(&derivation, template, data)?.get();
             // SAFETY: the caller guarantees that a handle may be written to `place`, and that nobody else uses it during the call.
@@ -107,8 +108,11 @@ pub unsafe fn derive(
     Ok(())
 }
 
-unsafe fn derivation<'a>(mechanism: &CK_MECHANISM) -> Result<(Derivation<'a>, Outputs)> {
-    let kind = mechanism.mechanism;
+unsafe fn derivation<'a>(
+    derive: Derive,
+    hash: Option<Hash>,
+    mechanism: &CK_MECHANISM,
+) -> Result<(Derivation<'a>, Outputs)> {
     // SAFETY: the caller of `derive` guarantees that the parameter is the structure that the mechanism's type wants where it has that length,
     // and that what it points to has the lengths stated in it and stays as it is.
     unsafe {
@@ -116,64 +120,41 @@ unsafe fn derivation<'a>(mechanism: &CK_MECHANISM) -> Result<(Derivation<'a>, Ou
             let given: CK_KEY_DERIVATION_STRING_DATA = read(mechanism)?;
             bytes(given.pData, given.ulLen)
         };
-        let derivation = match kind {
-            CKM_ECDH1_DERIVE | CKM_ECDH1_COFACTOR_DERIVE => {
+        let derivation = match derive {
+            Derive::Agree { cofactor } => {
                 let given: CK_ECDH1_DERIVE_PARAMS = read(mechanism)?;
                 Derivation::Agree(Agree {
-                    cofactor: kind == CKM_ECDH1_COFACTOR_DERIVE,
+                    cofactor,
                     kdf: agree::Kdf::of(given.kdf)?,
                     shared: bytes(given.pSharedData, given.ulSharedDataLen)?,
                     public: bytes(given.pPublicData, given.ulPublicDataLen)?,
                 })
             }
-            CKM_HKDF_DERIVE | CKM_HKDF_DATA => Derivation::Hkdf(hkdf(mechanism)?),
-            CKM_SP800_108_COUNTER_KDF | CKM_SP800_108_FEEDBACK_KDF | CKM_SP800_108_DOUBLE_PIPELINE_KDF => {
-                return sp800108(mechanism);
-            }
-            CKM_CONCATENATE_BASE_AND_KEY => Derivation::BaseAndKey(read(mechanism)?),
-            CKM_CONCATENATE_BASE_AND_DATA => Derivation::BaseAndData(string()?),
-            CKM_CONCATENATE_DATA_AND_BASE => Derivation::DataAndBase(string()?),
-            CKM_XOR_BASE_AND_DATA => Derivation::Xor(string()?),
-            CKM_EXTRACT_KEY_FROM_KEY => Derivation::Extract(read::<CK_EXTRACT_PARAMS>(mechanism)?),
-            CKM_AES_ECB_ENCRYPT_DATA => Derivation::Encrypt(Encrypt { mode: Cipher::AesEcb, data: string()? }),
-            CKM_DES3_ECB_ENCRYPT_DATA => Derivation::Encrypt(Encrypt { mode: Cipher::Des3Ecb, data: string()? }),
-            CKM_AES_CBC_ENCRYPT_DATA => {
+            Derive::Hkdf { .. } => Derivation::Hkdf(hkdf(mechanism)?),
+            Derive::Counter | Derive::Feedback | Derive::DoublePipeline => return sp800108(derive, mechanism),
+            Derive::Key => Derivation::BaseAndKey(read(mechanism)?),
+            Derive::Data(derivation) => derivation(string()?),
+            Derive::Extract => Derivation::Extract(read::<CK_EXTRACT_PARAMS>(mechanism)?),
+            Derive::AesEcb => Derivation::Encrypt(Encrypt { mode: Cipher::AesEcb, data: string()? }),
+            Derive::Des3Ecb => Derivation::Encrypt(Encrypt { mode: Cipher::Des3Ecb, data: string()? }),
+            Derive::AesCbc => {
                 let given: CK_AES_CBC_ENCRYPT_DATA_PARAMS = read(mechanism)?;
                 let data = bytes(given.pData, given.length)?;
                 Derivation::Encrypt(Encrypt { mode: Cipher::AesCbc(given.iv), data })
             }
-            CKM_DES3_CBC_ENCRYPT_DATA => {
+            Derive::Des3Cbc => {
                 let given: CK_DES_CBC_ENCRYPT_DATA_PARAMS = read(mechanism)?;
                 let data = bytes(given.pData, given.length)?;
                 Derivation::Encrypt(Encrypt { mode: Cipher::Des3Cbc(given.iv), data })
             }
-            _ if hash_of(kind).is_some() => {
+            Derive::Hash => {
                 ensure(mechanism.ulParameterLen == 0, CKR_MECHANISM_PARAM_INVALID)?;
-                Derivation::Hashed(hash_of(kind).ok_or(INVALID)?)
+                Derivation::Hashed(hash.ok_or(INVALID)?)
             }
-            _ => return tls(mechanism),
+            _ => return tls(derive, mechanism),
         };
         Ok((derivation, Outputs::None))
     }
-}
-
-/// The hash of a mechanism that hashes a key.
-const fn hash_of(kind: CK_MECHANISM_TYPE) -> Option<Hash> {
-    Some(match kind {
-        CKM_MD5_KEY_DERIVATION => Hash::Md5,
-        CKM_SHA1_KEY_DERIVATION => Hash::Sha1,
-        CKM_SHA224_KEY_DERIVATION => Hash::Sha224,
-        CKM_SHA256_KEY_DERIVATION => Hash::Sha256,
-        CKM_SHA384_KEY_DERIVATION => Hash::Sha384,
-        CKM_SHA512_KEY_DERIVATION => Hash::Sha512,
-        CKM_SHA512_224_KEY_DERIVATION => Hash::Sha512_224,
-        CKM_SHA512_256_KEY_DERIVATION => Hash::Sha512_256,
-        CKM_SHA3_224_KEY_DERIVATION => Hash::Sha3_224,
-        CKM_SHA3_256_KEY_DERIVATION => Hash::Sha3_256,
-        CKM_SHA3_384_KEY_DERIVATION => Hash::Sha3_384,
-        CKM_SHA3_512_KEY_DERIVATION => Hash::Sha3_512,
-        _ => return None,
-    })
 }
 
 unsafe fn hkdf<'a>(mechanism: &CK_MECHANISM) -> Result<Hkdf<'a>> {
@@ -192,15 +173,15 @@ unsafe fn hkdf<'a>(mechanism: &CK_MECHANISM) -> Result<Hkdf<'a>> {
             _ => return Err(INVALID),
         };
         let info = bytes(given.pInfo, given.ulInfoLen)?;
-        Ok(Hkdf { extract, expand, hash: Hash::of(given.prfHashMechanism)?, salt, info })
+        Ok(Hkdf { extract, expand, hash: digest::hash_of(given.prfHashMechanism)?, salt, info })
     }
 }
 
-unsafe fn sp800108<'a>(mechanism: &CK_MECHANISM) -> Result<(Derivation<'a>, Outputs)> {
+unsafe fn sp800108<'a>(derive: Derive, mechanism: &CK_MECHANISM) -> Result<(Derivation<'a>, Outputs)> {
     // SAFETY: the caller of `derive` guarantees that a parameter of this length is the structure of the mechanism's type, and that the IV, the
     // parts and the further keys, with their templates and the places of their handles, are as many and as long as stated in it.
     unsafe {
-        let (mode, given) = if mechanism.mechanism == CKM_SP800_108_FEEDBACK_KDF {
+        let (mode, given) = if matches!(derive, Derive::Feedback) {
             let given: CK_SP800_108_FEEDBACK_KDF_PARAMS = read(mechanism)?;
             let plain = CK_SP800_108_KDF_PARAMS {
                 prfType: given.prfType,
@@ -211,7 +192,7 @@ unsafe fn sp800108<'a>(mechanism: &CK_MECHANISM) -> Result<(Derivation<'a>, Outp
             };
             (Mode::Feedback(bytes(given.pIV, given.ulIVLen)?), plain)
         } else {
-            let counter = mechanism.mechanism == CKM_SP800_108_COUNTER_KDF;
+            let counter = matches!(derive, Derive::Counter);
             (if counter { Mode::Counter } else { Mode::DoublePipeline }, read(mechanism)?)
         };
         let few = given.ulNumberOfDataParams <= MOST && given.ulAdditionalDerivedKeys <= MOST;
@@ -233,7 +214,7 @@ fn sp800108_prf(kind: CK_MECHANISM_TYPE) -> Result<sp800108::Prf> {
     Ok(match kind {
         CKM_AES_CMAC => sp800108::Prf::AesCmac,
         CKM_DES3_CMAC => sp800108::Prf::Des3Cmac,
-        _ => sp800108::Prf::Hmac(Hash::of_hmac(kind).ok_or(INVALID)?),
+        _ => sp800108::Prf::Hmac(hmac::hash_of(kind).ok_or(INVALID)?),
     })
 }
 
@@ -289,8 +270,7 @@ unsafe fn randoms<'a>(given: &CK_SSL3_RANDOM_DATA) -> Result<Randoms<'a>> {
     }
 }
 
-unsafe fn tls<'a>(mechanism: &CK_MECHANISM) -> Result<(Derivation<'a>, Outputs)> {
-    let kind = mechanism.mechanism;
+unsafe fn tls<'a>(derive: Derive, mechanism: &CK_MECHANISM) -> Result<(Derivation<'a>, Outputs)> {
     // SAFETY: the caller of `derive` guarantees that a parameter of the length of the type's structure is that structure, and that what it
     // points to has the lengths stated in it. What is written to is nobody else's.
     unsafe {
@@ -298,29 +278,29 @@ unsafe fn tls<'a>(mechanism: &CK_MECHANISM) -> Result<(Derivation<'a>, Outputs)>
             let version = if rsa { version } else { null_mut() };
             Ok((Derivation::TlsMaster(Master { prf, seed, rsa }), Outputs::Version(version)))
         };
-        match kind {
-            CKM_TLS_MASTER_KEY_DERIVE | CKM_TLS_MASTER_KEY_DERIVE_DH => {
+        match derive {
+            Derive::TlsMaster { rsa } => {
                 let given: CK_SSL3_MASTER_KEY_DERIVE_PARAMS = read(mechanism)?;
                 let seed = MasterSeed::Randoms(randoms(&given.RandomInfo)?);
-                master(Prf::Tls10, seed, given.pVersion, kind == CKM_TLS_MASTER_KEY_DERIVE)
+                master(Prf::Tls10, seed, given.pVersion, rsa)
             }
-            CKM_TLS12_MASTER_KEY_DERIVE | CKM_TLS12_MASTER_KEY_DERIVE_DH => {
+            Derive::Tls12Master { rsa } => {
                 let given: CK_TLS12_MASTER_KEY_DERIVE_PARAMS = read(mechanism)?;
                 let seed = MasterSeed::Randoms(randoms(&given.RandomInfo)?);
                 let prf = Prf::of(given.prfHashMechanism)?;
-                master(prf, seed, given.pVersion, kind == CKM_TLS12_MASTER_KEY_DERIVE)
+                master(prf, seed, given.pVersion, rsa)
             }
-            CKM_TLS12_EXTENDED_MASTER_KEY_DERIVE | CKM_TLS12_EXTENDED_MASTER_KEY_DERIVE_DH => {
+            Derive::Tls12Extended { rsa } => {
                 let given: CK_TLS12_EXTENDED_MASTER_KEY_DERIVE_PARAMS = read(mechanism)?;
                 let seed = MasterSeed::Session(bytes(given.pSessionHash, given.ulSessionHashLen)?);
                 let prf = Prf::of(given.prfHashMechanism)?;
-                master(prf, seed, given.pVersion, kind == CKM_TLS12_EXTENDED_MASTER_KEY_DERIVE)
+                master(prf, seed, given.pVersion, rsa)
             }
-            CKM_TLS_KEY_AND_MAC_DERIVE => {
+            Derive::TlsKeys => {
                 let given: CK_SSL3_KEY_MAT_PARAMS = read(mechanism)?;
                 key_material(&given, Prf::Tls10, true)
             }
-            CKM_TLS12_KEY_AND_MAC_DERIVE | CKM_TLS12_KEY_SAFE_DERIVE => {
+            Derive::Tls12Keys { ivs } => {
                 let given: CK_TLS12_KEY_MAT_PARAMS = read(mechanism)?;
                 let plain = CK_SSL3_KEY_MAT_PARAMS {
                     ulMacSizeInBits: given.ulMacSizeInBits,
@@ -331,9 +311,9 @@ unsafe fn tls<'a>(mechanism: &CK_MECHANISM) -> Result<(Derivation<'a>, Outputs)>
                     pReturnedKeyMaterial: given.pReturnedKeyMaterial,
                 };
                 let prf = Prf::of(given.prfHashMechanism)?;
-                key_material(&plain, prf, kind == CKM_TLS12_KEY_AND_MAC_DERIVE)
+                key_material(&plain, prf, ivs)
             }
-            CKM_TLS12_KDF | CKM_TLS_KDF => {
+            Derive::TlsKdf => {
                 let given: CK_TLS_KDF_PARAMS = read(mechanism)?;
                 let context = bytes(given.pContextData, given.ulContextDataLength)?;
                 let kdf = tls::Kdf {
@@ -344,7 +324,7 @@ unsafe fn tls<'a>(mechanism: &CK_MECHANISM) -> Result<(Derivation<'a>, Outputs)>
                 };
                 Ok((Derivation::TlsKdf(kdf), Outputs::None))
             }
-            CKM_TLS_PRF => {
+            Derive::TlsPrf => {
                 let given: CK_TLS_PRF_PARAMS = read(mechanism)?;
                 let length = *value(given.pulOutputLen)?;
                 let length = slice_mut(given.pOutput, length).map_err(|_| INVALID)?.len();

@@ -3,7 +3,6 @@
 use super::args::{Out, slice, slice_mut};
 use super::params::mechanism;
 use super::{calls, module};
-use crate::mechanism::digest;
 use crate::objects;
 use crate::operation::Digester;
 use crate::rv::{Result, ensure};
@@ -55,7 +54,7 @@ calls! {
         let mechanism = mechanism(pMechanism);
         let mechanism = mechanism.as_ref().map_err(|error| *error)?;
         if session.begin_again(DIGESTS, mechanism, 0)?.is_none() {
-            session.begin_running(field, mechanism.kind, Pin::NOT_WANTED, digest::begin(*mechanism)?)?;
+            session.begin_running(field, mechanism.kind, Pin::NOT_WANTED, mechanism.digester()?)?;
         }
         uses::count(&session, mechanism.kind, Strength::None);
         Ok(())

@@ -2,7 +2,7 @@
 
 use super::args::{slice_mut, value};
 use super::{calls, module, trace};
-use crate::mechanism::table::{self, MECHANISMS};
+use crate::mechanism::registry::{self, MECHANISMS};
 use crate::module::Module;
 use crate::rv::{Rv, ensure, fail};
 use crate::store::PIN_LENGTHS;
@@ -163,7 +163,7 @@ calls! {
     /// PKCS #11 5.5.6.
     fn C_GetMechanismInfo(slotID: CK_SLOT_ID, kind: CK_MECHANISM_TYPE, pInfo: *mut CK_MECHANISM_INFO) {
         module::<FORK_SAFE>()?.slot(slotID)?;
-        let entry = table::find(kind).ok_or(Rv(CKR_MECHANISM_INVALID))?;
+        let entry = registry::find(kind).ok_or(Rv(CKR_MECHANISM_INVALID))?;
         *value(pInfo)? =
             CK_MECHANISM_INFO { ulMinKeySize: entry.least, ulMaxKeySize: entry.most_here(), flags: entry.flags };
         Ok(())

@@ -3,8 +3,9 @@
 use super::args::{slice, value};
 use crate::mechanism::derive::tls::Prf;
 use crate::mechanism::hash::Hash;
-use crate::mechanism::params::Params;
-use crate::mechanism::{Mechanism, generate, mldsa};
+use crate::mechanism::params::{Params, Shape};
+use crate::mechanism::registry::{self, Entry};
+use crate::mechanism::{Mechanism, digest};
 use crate::rv::{Result, Rv, ensure};
 use cryptoki_sys::*;
 
@@ -23,10 +24,11 @@ pub unsafe fn mechanism<'a>(pointer: *const CK_MECHANISM) -> Result<Mechanism<'a
     ensure(!pointer.is_null() && pointer.is_aligned(), CKR_ARGUMENTS_BAD)?;
     // SAFETY: not null and aligned, both checked here; the caller guarantees a mechanism there, which nobody changes as long as the result is used.
     let mechanism = unsafe { &*pointer };
+    let entry = registry::find_or_unknown(mechanism.mechanism);
     // SAFETY: the caller guarantees that the parameter has the length that the mechanism states, and is the type's structure where that is the
     // structure's length.
-    let params = unsafe { params(mechanism)? };
-    Ok(Mechanism { kind: mechanism.mechanism, params })
+    let params = unsafe { params(entry, mechanism)? };
+    Ok(Mechanism { kind: mechanism.mechanism, entry, params })
 }
 
 /// A structure of parameters.
@@ -50,88 +52,83 @@ pub(super) unsafe fn bytes<'a>(pointer: *const u8, length: CK_ULONG) -> Result<&
     unsafe { slice(pointer, length) }.map_err(|_| INVALID)
 }
 
-unsafe fn params<'a>(mechanism: &CK_MECHANISM) -> Result<Params<'a>> {
+unsafe fn params<'a>(entry: &Entry, mechanism: &CK_MECHANISM) -> Result<Params<'a>> {
     // SAFETY: the caller of `mechanism` guarantees that the parameter has the length that the mechanism states, that it is the type's structure
     // where that is the structure's length, and that what it points to has the lengths stated in it and stays as it is.
     unsafe {
-        let plain = || bytes(mechanism.pParameter.cast(), mechanism.ulParameterLen);
-        Ok(match mechanism.mechanism {
-            CKM_RSA_PKCS_PSS
-            | CKM_SHA1_RSA_PKCS_PSS
-            | CKM_SHA224_RSA_PKCS_PSS
-            | CKM_SHA256_RSA_PKCS_PSS
-            | CKM_SHA384_RSA_PKCS_PSS
-            | CKM_SHA512_RSA_PKCS_PSS
-            | CKM_SHA3_224_RSA_PKCS_PSS
-            | CKM_SHA3_256_RSA_PKCS_PSS
-            | CKM_SHA3_384_RSA_PKCS_PSS
-            | CKM_SHA3_512_RSA_PKCS_PSS => {
+        let given = mechanism.ulParameterLen as usize;
+        let plain = || match given {
+            0 => Ok(Params::None),
+            _ => bytes(mechanism.pParameter.cast(), mechanism.ulParameterLen).map(Params::Bytes),
+        };
+        match entry.shape {
+            Shape::Bytes | Shape::Derive(_) => plain(),
+            Shape::Ignored => Ok(Params::None),
+            Shape::Number => Ok(Params::Number(read::<CK_ULONG>(mechanism)? as u64)),
+            Shape::Pss => {
                 let pss: CK_RSA_PKCS_PSS_PARAMS = read(mechanism)?;
                 let salt = usize::try_from(pss.sLen).map_err(|_| INVALID)?;
-                Params::Pss { hash: Hash::of(pss.hashAlg)?, mgf1: Hash::of_mgf(pss.mgf)?, salt }
+                Ok(Params::Pss { hash: digest::hash_of(pss.hashAlg)?, mgf1: Hash::of_mgf(pss.mgf)?, salt })
             }
-            CKM_RSA_PKCS_OAEP => {
+            Shape::Oaep => {
                 let oaep: CK_RSA_PKCS_OAEP_PARAMS = read(mechanism)?;
                 let none = oaep.ulSourceDataLen == 0;
                 ensure(oaep.source == CKZ_DATA_SPECIFIED || oaep.source == 0 && none, CKR_MECHANISM_PARAM_INVALID)?;
                 let label = bytes(oaep.pSourceData.cast(), oaep.ulSourceDataLen)?;
-                Params::Oaep { hash: Hash::of(oaep.hashAlg)?, mgf1: Hash::of_mgf(oaep.mgf)?, label }
+                Ok(Params::Oaep { hash: digest::hash_of(oaep.hashAlg)?, mgf1: Hash::of_mgf(oaep.mgf)?, label })
             }
-            CKM_AES_CTR => {
+            Shape::Counter => {
                 let counter: CK_AES_CTR_PARAMS = read(mechanism)?;
                 let bits = u32::try_from(counter.ulCounterBits).map_err(|_| INVALID)?;
-                Params::Counter { bits, block: counter.cb }
+                Ok(Params::Counter { bits, block: counter.cb })
             }
             // An IV alone stands for a tag of 128 bits.
-            CKM_AES_GMAC if mechanism.ulParameterLen as usize <= BLOCK => Params::Bytes(plain()?),
-            CKM_AES_GCM | CKM_AES_GMAC => gcm(mechanism)?,
-            CKM_AES_CCM => ccm(mechanism)?,
-            CKM_CHACHA20 => {
+            Shape::Gmac if given <= BLOCK => Ok(Params::Bytes(bytes(mechanism.pParameter.cast(), given as CK_ULONG)?)),
+            Shape::Gcm | Shape::Gmac => gcm(mechanism),
+            Shape::Ccm => ccm(mechanism),
+            Shape::ChaCha => {
                 let given: CK_CHACHA20_PARAMS = read(mechanism)?;
                 let size = |bits: CK_ULONG| if bits.is_multiple_of(8) { Ok(bits / 8) } else { Err(INVALID) };
                 let counter = bytes(given.pBlockCounter, size(given.blockCounterBits)?)?;
-                Params::ChaCha { counter, nonce: bytes(given.pNonce, size(given.ulNonceBits)?)? }
+                Ok(Params::ChaCha { counter, nonce: bytes(given.pNonce, size(given.ulNonceBits)?)? })
             }
-            CKM_CHACHA20_POLY1305 => {
+            Shape::ChaChaPoly => {
                 let given: CK_SALSA20_CHACHA20_POLY1305_PARAMS = read(mechanism)?;
                 let (nonce, aad) = (bytes(given.pNonce, given.ulNonceLen)?, bytes(given.pAAD, given.ulAADLen)?);
-                Params::ChaChaPoly { nonce, aad }
+                Ok(Params::ChaChaPoly { nonce, aad })
             }
-            CKM_EDDSA if mechanism.ulParameterLen != 0 => {
-                let eddsa: CK_EDDSA_PARAMS = read(mechanism)?;
-                let context = bytes(eddsa.pContextData, eddsa.ulContextDataLen)?;
-                Params::Eddsa { prehash: eddsa.phFlag != CK_FALSE, context }
-            }
-            CKM_PKCS5_PBKD2 => pbkdf2(mechanism)?,
-            CKM_TLS_PRE_MASTER_KEY_GEN => {
+            Shape::Pbkdf2 => pbkdf2(mechanism),
+            Shape::Version => {
                 let version: CK_VERSION = read(mechanism)?;
-                Params::Version([version.major, version.minor])
+                Ok(Params::Version([version.major, version.minor]))
             }
-            CKM_TLS_MAC | CKM_TLS12_MAC => {
+            Shape::TlsMac => {
                 let given: CK_TLS_MAC_PARAMS = read(mechanism)?;
                 let server = match given.ulServerOrClient {
                     1 => true,
                     2 => false,
                     _ => return Err(INVALID),
                 };
-                Params::TlsMac { prf: Prf::of(given.prfHashMechanism)?, length: given.ulMacLength as u64, server }
+                Ok(Params::TlsMac { prf: Prf::of(given.prfHashMechanism)?, length: given.ulMacLength as u64, server })
             }
-            CKM_HASH_ML_DSA if mechanism.ulParameterLen != 0 => {
+            Shape::Eddsa | Shape::SignContext | Shape::HashSignContext if given == 0 => Ok(Params::None),
+            Shape::Eddsa => {
+                let eddsa: CK_EDDSA_PARAMS = read(mechanism)?;
+                let context = bytes(eddsa.pContextData, eddsa.ulContextDataLen)?;
+                Ok(Params::Eddsa { prehash: eddsa.phFlag != CK_FALSE, context })
+            }
+            Shape::SignContext => {
+                let given: CK_SIGN_ADDITIONAL_CONTEXT = read(mechanism)?;
+                let context = bytes(given.pContext, given.ulContextLen)?;
+                Ok(Params::SignContext { deterministic: deterministic(given.hedgeVariant)?, context, hash: None })
+            }
+            Shape::HashSignContext => {
                 let given: CK_HASH_SIGN_ADDITIONAL_CONTEXT = read(mechanism)?;
                 let context = bytes(given.pContext, given.ulContextLen)?;
                 let deterministic = deterministic(given.hedgeVariant)?;
-                Params::SignContext { deterministic, context, hash: Some(given.hash as u64) }
+                Ok(Params::SignContext { deterministic, context, hash: Some(given.hash as u64) })
             }
-            kind if mldsa::serves(kind) && mechanism.ulParameterLen != 0 => {
-                let given: CK_SIGN_ADDITIONAL_CONTEXT = read(mechanism)?;
-                let context = bytes(given.pContext, given.ulContextLen)?;
-                Params::SignContext { deterministic: deterministic(given.hedgeVariant)?, context, hash: None }
-            }
-            kind if general(kind) => Params::Number(read::<CK_ULONG>(mechanism)? as u64),
-            _ if mechanism.ulParameterLen == 0 => Params::None,
-            kind if generate::has_no_parameter(kind) => Params::None,
-            _ => Params::Bytes(plain()?),
-        })
+        }
     }
 }
 
@@ -176,29 +173,6 @@ unsafe fn pbkdf2<'a>(mechanism: &CK_MECHANISM) -> Result<Params<'a>> {
         let salt = bytes(given.pSaltSourceData.cast(), given.ulSaltSourceDataLen)?;
         Ok(Params::Pbkdf2 { hash, password, salt, iterations: given.iterations as u64 })
     }
-}
-
-/// MACs whose length callers choose.
-const fn general(kind: CK_MECHANISM_TYPE) -> bool {
-    matches!(
-        kind,
-        CKM_MD5_HMAC_GENERAL
-            | CKM_SHA_1_HMAC_GENERAL
-            | CKM_SHA224_HMAC_GENERAL
-            | CKM_SHA256_HMAC_GENERAL
-            | CKM_SHA384_HMAC_GENERAL
-            | CKM_SHA512_HMAC_GENERAL
-            | CKM_SHA512_224_HMAC_GENERAL
-            | CKM_SHA512_256_HMAC_GENERAL
-            | CKM_SHA3_224_HMAC_GENERAL
-            | CKM_SHA3_256_HMAC_GENERAL
-            | CKM_SHA3_384_HMAC_GENERAL
-            | CKM_SHA3_512_HMAC_GENERAL
-            | CKM_AES_CMAC_GENERAL
-            | CKM_AES_MAC_GENERAL
-            | CKM_DES3_CMAC_GENERAL
-            | CKM_DES3_MAC_GENERAL
-    )
 }
 
 /// CK_GCM_PARAMS before PKCS #11 2.40's errata, without the IV's length in bits.

@@ -45,7 +45,7 @@ fn begin_sign(session: &Session, mechanism: &Mechanism<'_>, key: CK_OBJECT_HANDL
     }
     let object = objects::key_for(session, signs, key, CKA_SIGN, mechanism.kind)?;
     let (pin, strength) = (Pin::of(&object), object.strength());
-    let signer = mechanism::signer(*mechanism, object)?;
+    let signer = mechanism.signer(object)?;
     session.begin_running(signs, mechanism.kind, pin, signer)?;
     uses::count(session, mechanism.kind, strength);
     Ok(())
@@ -59,7 +59,7 @@ fn begin_verify(session: &Session, mechanism: &Mechanism<'_>, key: CK_OBJECT_HAN
     }
     let object = objects::key_for(session, verifies, key, CKA_VERIFY, mechanism.kind)?;
     let (pin, strength) = (Pin::of(&object), object.strength());
-    let verifier = mechanism::verifier(*mechanism, object)?;
+    let verifier = mechanism.verifier(object)?;
     session.begin_running(verifies, mechanism.kind, pin, verifier)?;
     uses::count(session, mechanism.kind, strength);
     Ok(())
@@ -186,9 +186,10 @@ calls! {
         ensure(!session.runs(sign_recovers), CKR_OPERATION_ACTIVE)?;
         let mechanism = params::mechanism(pMechanism)?;
         let object = objects::key(&session, hKey, CKA_SIGN_RECOVER, mechanism.kind)?;
-        let signer = mechanism::recover::signer(mechanism, &object)?;
-        session.begin_running(sign_recovers, mechanism.kind, Pin::of(&object), signer)?;
-        uses::count(&session, mechanism.kind, object.strength());
+        let (pin, strength) = (Pin::of(&object), object.strength());
+        let signer = mechanism::recover::signer(mechanism, object)?;
+        session.begin_running(sign_recovers, mechanism.kind, pin, signer)?;
+        uses::count(&session, mechanism.kind, strength);
         Ok(())
     }
 

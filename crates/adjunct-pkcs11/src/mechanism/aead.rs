@@ -3,9 +3,9 @@
 //! What was decrypted is given out at the end, once the tag was found right: parts of a message to decrypt give nothing before. AES-CCM, whose
 //! tag begins with the length, gives everything at the end in both directions.
 
-use super::Mechanism;
 use super::common::{keep, secret};
-use super::params::Params;
+use super::params::{Params, Shape};
+use super::registry::Entry;
 use crate::object::Held;
 use crate::object::prepared::Prepared;
 use crate::operation::{Again, Cipher, Follows};
@@ -30,15 +30,15 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// The cipher of a mechanism.
+    /// The cipher of a mechanism, by its parameter.
     ///
     /// # Errors
     /// `CKR_MECHANISM_INVALID`.
-    pub fn of(mechanism: CK_MECHANISM_TYPE) -> Result<Kind> {
-        Ok(match mechanism {
-            CKM_AES_GCM => Kind::Gcm,
-            CKM_AES_CCM => Kind::Ccm,
-            CKM_CHACHA20_POLY1305 => Kind::ChaChaPoly,
+    pub fn of(entry: &Entry) -> Result<Kind> {
+        Ok(match entry.shape {
+            Shape::Gcm => Kind::Gcm,
+            Shape::Ccm => Kind::Ccm,
+            Shape::ChaChaPoly => Kind::ChaChaPoly,
             _ => return fail(CKR_MECHANISM_INVALID),
         })
     }
@@ -256,12 +256,12 @@ pub fn boxed(bytes: &[u8]) -> Result<Box<[u8]>> {
     Ok(copy.into_boxed_slice())
 }
 
-/// Begins a message.
+/// Begins a message of a cipher.
 ///
 /// # Errors
-/// As `cipher::begin`.
-pub fn begin(mechanism: Mechanism<'_>, key: Held, encrypt: bool) -> Result<Box<dyn Cipher>> {
-    let (kind, given) = (Kind::of(mechanism.kind)?, given(&mechanism.params)?);
+/// As [`super::Mechanism::cipher`].
+pub fn begin(kind: Kind, params: &Params<'_>, key: Held, encrypt: bool) -> Result<Box<dyn Cipher>> {
+    let given = given(params)?;
     kind.check(given.nonce, given.tag)?;
     kind.check_length(given.nonce, given.data)?;
     let cipher = Keyed::new(kind, key)?;

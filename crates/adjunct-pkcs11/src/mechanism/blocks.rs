@@ -2,11 +2,12 @@
 
 use super::Mechanism;
 use super::common::{des3, iv};
+use super::generate::no_params;
 use super::params::Params;
 use crate::object::Held;
 use crate::object::prepared::{Form, Prepared};
 use crate::operation::{Again, Cipher, Follows};
-use crate::rv::{Result, Rv, ensure, fail};
+use crate::rv::{Result, Rv, ensure};
 use adjunct::InOut;
 use adjunct::ops::cipher::once::{self, TripleDes};
 use adjunct::ops::cipher::{Block, Chain, Counted, Shared, aes, des};
@@ -129,27 +130,40 @@ impl<B: Blocks> Again for Message<B> {
     }
 }
 
-/// Begins a message.
+/// Begins a message in ECB of AES.
 ///
 /// # Errors
-/// As `cipher::begin`.
-pub fn begin(mechanism: Mechanism<'_>, key: Held, encrypt: bool) -> Result<Box<dyn Cipher>> {
-    let (kind, params) = (mechanism.kind, mechanism.params);
-    match kind {
-        CKM_AES_ECB => {
-            ensure(params == Params::None, CKR_MECHANISM_PARAM_INVALID)?;
-            keyed::<aes::Ecb>(key, encrypt, &[], false)
-        }
-        CKM_AES_CBC | CKM_AES_CBC_PAD => keyed::<aes::Cbc>(key, encrypt, &iv::<16>(params)?, kind == CKM_AES_CBC_PAD),
-        CKM_DES3_ECB => {
-            ensure(params == Params::None, CKR_MECHANISM_PARAM_INVALID)?;
-            let blocks = DesEcb { key: des3(&key)?, encrypt };
-            let (iv, held) = ([0; 16], [0; 16]);
-            Ok(Box::new(Message { blocks, iv, given: 0, size: 8, encrypt, padded: false, held, used: 0 }))
-        }
-        CKM_DES3_CBC | CKM_DES3_CBC_PAD => keyed::<des::Cbc>(key, encrypt, &iv::<8>(params)?, kind == CKM_DES3_CBC_PAD),
-        _ => fail(CKR_MECHANISM_INVALID),
-    }
+/// As [`Mechanism::cipher`].
+pub fn aes_ecb(mechanism: Mechanism<'_>, key: Held, encrypt: bool) -> Result<Box<dyn Cipher>> {
+    no_params(mechanism)?;
+    keyed::<aes::Ecb>(key, encrypt, &[], false)
+}
+
+/// Begins a message in CBC of AES.
+///
+/// # Errors
+/// As [`Mechanism::cipher`].
+pub fn aes_cbc<const PADDED: bool>(mechanism: Mechanism<'_>, key: Held, encrypt: bool) -> Result<Box<dyn Cipher>> {
+    keyed::<aes::Cbc>(key, encrypt, &iv::<16>(mechanism.params)?, PADDED)
+}
+
+/// Begins a message in ECB of triple DES.
+///
+/// # Errors
+/// As [`Mechanism::cipher`].
+pub fn des3_ecb(mechanism: Mechanism<'_>, key: Held, encrypt: bool) -> Result<Box<dyn Cipher>> {
+    no_params(mechanism)?;
+    let blocks = DesEcb { key: des3(&key)?, encrypt };
+    let (iv, held) = ([0; 16], [0; 16]);
+    Ok(Box::new(Message { blocks, iv, given: 0, size: 8, encrypt, padded: false, held, used: 0 }))
+}
+
+/// Begins a message in CBC of triple DES.
+///
+/// # Errors
+/// As [`Mechanism::cipher`].
+pub fn des3_cbc<const PADDED: bool>(mechanism: Mechanism<'_>, key: Held, encrypt: bool) -> Result<Box<dyn Cipher>> {
+    keyed::<des::Cbc>(key, encrypt, &iv::<8>(mechanism.params)?, PADDED)
 }
 
 fn keyed<M: Shared + Send + Sync + 'static>(

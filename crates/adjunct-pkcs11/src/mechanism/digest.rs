@@ -2,21 +2,46 @@
 
 use super::Mechanism;
 use super::hash::Hash;
-use super::params::Params;
+use super::params::{Params, Shape};
+use super::registry::{self, Entry};
 use crate::operation::{Again, Digester, Follows};
 use crate::rv::{Result, Rv, ensure};
 use adjunct::ops::digest::{Digest, MAX_SAVED};
 use cryptoki_sys::*;
 use zeroize::Zeroizing;
 
-/// Begins a hash.
-///
-/// # Errors
-/// `CKR_MECHANISM_INVALID`, `CKR_MECHANISM_PARAM_INVALID`.
-pub fn begin(mechanism: Mechanism<'_>) -> Result<Box<dyn Digester>> {
-    let hash = Hash::of(mechanism.kind).map_err(|_| Rv(CKR_MECHANISM_INVALID))?;
+const fn entry(kind: CK_MECHANISM_TYPE, hash: Hash) -> Entry {
+    Entry::new(kind, 0, 0, CKF_DIGEST, Shape::Bytes).hash(hash).digest(begin)
+}
+
+pub const ENTRIES: &[Entry] = &[
+    entry(CKM_MD5, Hash::Md5),
+    entry(CKM_SHA_1, Hash::Sha1),
+    entry(CKM_SHA224, Hash::Sha224),
+    entry(CKM_SHA256, Hash::Sha256),
+    entry(CKM_SHA384, Hash::Sha384),
+    entry(CKM_SHA512, Hash::Sha512),
+    entry(CKM_SHA512_224, Hash::Sha512_224),
+    entry(CKM_SHA512_256, Hash::Sha512_256),
+    entry(CKM_SHA3_224, Hash::Sha3_224),
+    entry(CKM_SHA3_256, Hash::Sha3_256),
+    entry(CKM_SHA3_384, Hash::Sha3_384),
+    entry(CKM_SHA3_512, Hash::Sha3_512),
+];
+
+fn begin(mechanism: Mechanism<'_>) -> Result<Box<dyn Digester>> {
+    let hash = mechanism.entry.hash.ok_or(Rv(CKR_MECHANISM_INVALID))?;
     ensure(mechanism.params == Params::None, CKR_MECHANISM_PARAM_INVALID)?;
     Ok(Digest::boxed(hash.method())?)
+}
+
+/// The hash of a mechanism that hashes and does no more.
+///
+/// # Errors
+/// `CKR_MECHANISM_PARAM_INVALID` for another.
+pub fn hash_of(kind: CK_MECHANISM_TYPE) -> Result<Hash> {
+    let entry = registry::find(kind).filter(|entry| entry.flags == CKF_DIGEST);
+    entry.and_then(|entry| entry.hash).ok_or(Rv(CKR_MECHANISM_PARAM_INVALID))
 }
 
 /// Goes on with a hash that was saved.
@@ -25,7 +50,7 @@ pub fn begin(mechanism: Mechanism<'_>) -> Result<Box<dyn Digester>> {
 /// `CKR_SAVED_STATE_INVALID`.
 pub fn restore(mechanism: CK_MECHANISM_TYPE, state: &[u8]) -> Result<Box<dyn Digester>> {
     let invalid = Rv(CKR_SAVED_STATE_INVALID);
-    let mut digest = Digest::boxed(Hash::of(mechanism).map_err(|_| invalid)?.method())?;
+    let mut digest = Digest::boxed(hash_of(mechanism).map_err(|_| invalid)?.method())?;
     digest.restore(state).map_err(|_| invalid)?;
     Ok(digest)
 }

@@ -45,47 +45,6 @@ impl Hash {
         self.method().size
     }
 
-    /// The hash of a mechanism that hashes and does no more.
-    ///
-    /// # Errors
-    /// `CKR_MECHANISM_PARAM_INVALID` for another.
-    pub fn of(mechanism: CK_MECHANISM_TYPE) -> Result<Hash> {
-        Ok(match mechanism {
-            CKM_SHA_1 => Hash::Sha1,
-            CKM_SHA224 => Hash::Sha224,
-            CKM_SHA256 => Hash::Sha256,
-            CKM_SHA384 => Hash::Sha384,
-            CKM_SHA512 => Hash::Sha512,
-            CKM_SHA512_224 => Hash::Sha512_224,
-            CKM_SHA512_256 => Hash::Sha512_256,
-            CKM_SHA3_224 => Hash::Sha3_224,
-            CKM_SHA3_256 => Hash::Sha3_256,
-            CKM_SHA3_384 => Hash::Sha3_384,
-            CKM_SHA3_512 => Hash::Sha3_512,
-            CKM_MD5 => Hash::Md5,
-            _ => return Err(Rv(CKR_MECHANISM_PARAM_INVALID)),
-        })
-    }
-
-    /// The hash of an HMAC mechanism.
-    pub const fn of_hmac(kind: CK_MECHANISM_TYPE) -> Option<Hash> {
-        Some(match kind {
-            CKM_SHA_1_HMAC => Hash::Sha1,
-            CKM_SHA224_HMAC => Hash::Sha224,
-            CKM_SHA256_HMAC => Hash::Sha256,
-            CKM_SHA384_HMAC => Hash::Sha384,
-            CKM_SHA512_HMAC => Hash::Sha512,
-            CKM_SHA512_224_HMAC => Hash::Sha512_224,
-            CKM_SHA512_256_HMAC => Hash::Sha512_256,
-            CKM_SHA3_224_HMAC => Hash::Sha3_224,
-            CKM_SHA3_256_HMAC => Hash::Sha3_256,
-            CKM_SHA3_384_HMAC => Hash::Sha3_384,
-            CKM_SHA3_512_HMAC => Hash::Sha3_512,
-            CKM_MD5_HMAC => Hash::Md5,
-            _ => return None,
-        })
-    }
-
     /// The hash of a mask generation function.
     ///
     /// # Errors

@@ -1,9 +1,9 @@
 //! MACs: HMAC, CMAC and GMAC, made and checked.
 
 use super::common::keep;
-use super::hash::Hash;
-use super::params::Params;
-use super::{Mechanism, aead};
+use super::params::{Params, Shape};
+use super::registry::{self, SIGNS, Signs};
+use super::{Mechanism, aead, hmac};
 use crate::object::Held;
 use crate::object::prepared::Prepared;
 use crate::operation::{Again, Follows, Signer, Verifier};
@@ -16,70 +16,30 @@ use cryptoki_sys::*;
 use subtle::ConstantTimeEq;
 use zeroize::Zeroizing;
 
-/// The MAC of a mechanism, and whether the caller gives the length of the result.
+/// What a mechanism computes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Kind {
-    Hmac(Hash),
+    /// With the hash of the mechanism's entry.
+    Hmac,
     AesCmac,
     Des3Cmac,
     Gmac,
 }
 
-const fn kind(mechanism: CK_MECHANISM_TYPE) -> Option<(Kind, bool)> {
-    Some(match mechanism {
-        CKM_SHA_1_HMAC => (Kind::Hmac(Hash::Sha1), false),
-        CKM_SHA_1_HMAC_GENERAL => (Kind::Hmac(Hash::Sha1), true),
-        CKM_SHA224_HMAC => (Kind::Hmac(Hash::Sha224), false),
-        CKM_SHA224_HMAC_GENERAL => (Kind::Hmac(Hash::Sha224), true),
-        CKM_SHA256_HMAC => (Kind::Hmac(Hash::Sha256), false),
-        CKM_SHA256_HMAC_GENERAL => (Kind::Hmac(Hash::Sha256), true),
-        CKM_SHA384_HMAC => (Kind::Hmac(Hash::Sha384), false),
-        CKM_SHA384_HMAC_GENERAL => (Kind::Hmac(Hash::Sha384), true),
-        CKM_SHA512_HMAC => (Kind::Hmac(Hash::Sha512), false),
-        CKM_SHA512_HMAC_GENERAL => (Kind::Hmac(Hash::Sha512), true),
-        CKM_SHA512_224_HMAC => (Kind::Hmac(Hash::Sha512_224), false),
-        CKM_SHA512_224_HMAC_GENERAL => (Kind::Hmac(Hash::Sha512_224), true),
-        CKM_SHA512_256_HMAC => (Kind::Hmac(Hash::Sha512_256), false),
-        CKM_SHA512_256_HMAC_GENERAL => (Kind::Hmac(Hash::Sha512_256), true),
-        CKM_SHA3_224_HMAC => (Kind::Hmac(Hash::Sha3_224), false),
-        CKM_SHA3_224_HMAC_GENERAL => (Kind::Hmac(Hash::Sha3_224), true),
-        CKM_SHA3_256_HMAC => (Kind::Hmac(Hash::Sha3_256), false),
-        CKM_SHA3_256_HMAC_GENERAL => (Kind::Hmac(Hash::Sha3_256), true),
-        CKM_SHA3_384_HMAC => (Kind::Hmac(Hash::Sha3_384), false),
-        CKM_SHA3_384_HMAC_GENERAL => (Kind::Hmac(Hash::Sha3_384), true),
-        CKM_SHA3_512_HMAC => (Kind::Hmac(Hash::Sha3_512), false),
-        CKM_SHA3_512_HMAC_GENERAL => (Kind::Hmac(Hash::Sha3_512), true),
-        CKM_AES_CMAC => (Kind::AesCmac, false),
-        CKM_AES_CMAC_GENERAL => (Kind::AesCmac, true),
-        CKM_DES3_CMAC => (Kind::Des3Cmac, false),
-        CKM_DES3_CMAC_GENERAL => (Kind::Des3Cmac, true),
-        CKM_AES_GMAC => (Kind::Gmac, false),
-        _ => return None,
-    })
+/// The MACs of a kind of which the mechanism's entry says the rest.
+macro_rules! macs {
+    ($kind:expr) => {
+        Signs {
+            signer: |mechanism, key| Ok(Mac::new($kind, mechanism, key)?),
+            verifier: |mechanism, key| Ok(Mac::new($kind, mechanism, key)?),
+        }
+    };
 }
 
-/// Whether a mechanism is a CMAC or GMAC of this module.
-pub const fn serves(mechanism: CK_MECHANISM_TYPE) -> bool {
-    kind(mechanism).is_some()
-}
-
-/// The type of keys that are for the HMAC over a hash alone.
-const fn hmac_key(hash: Hash) -> CK_KEY_TYPE {
-    match hash {
-        Hash::Md5 => CKK_MD5_HMAC,
-        Hash::Sha1 => CKK_SHA_1_HMAC,
-        Hash::Sha224 => CKK_SHA224_HMAC,
-        Hash::Sha256 => CKK_SHA256_HMAC,
-        Hash::Sha384 => CKK_SHA384_HMAC,
-        Hash::Sha512 => CKK_SHA512_HMAC,
-        Hash::Sha512_224 => CKK_SHA512_224_HMAC,
-        Hash::Sha512_256 => CKK_SHA512_256_HMAC,
-        Hash::Sha3_224 => CKK_SHA3_224_HMAC,
-        Hash::Sha3_256 => CKK_SHA3_256_HMAC,
-        Hash::Sha3_384 => CKK_SHA3_384_HMAC,
-        Hash::Sha3_512 => CKK_SHA3_512_HMAC,
-    }
-}
+pub const HMAC: Signs = macs!(Kind::Hmac);
+pub const AES_CMAC: Signs = macs!(Kind::AesCmac);
+pub const DES3_CMAC: Signs = macs!(Kind::Des3Cmac);
+pub const GMAC: Signs = macs!(Kind::Gmac);
 
 /// A message under the HMAC that the key has prepared.
 struct Hashing {
@@ -120,12 +80,13 @@ struct Mac {
 }
 
 impl Mac {
-    fn new(mechanism: Mechanism<'_>, key: Held) -> Result<Box<Mac>> {
-        let (kind, general) = kind(mechanism.kind).ok_or(Rv(CKR_MECHANISM_INVALID))?;
-        let params = mechanism.params;
+    fn new(kind: Kind, mechanism: Mechanism<'_>, key: Held) -> Result<Box<Mac>> {
+        let (params, general) = (mechanism.params, matches!(mechanism.entry.shape, Shape::Number));
         let (computing, most) = match kind {
-            Kind::Hmac(hash) => {
-                let fits = key.key_type().is_some_and(|kind| kind == CKK_GENERIC_SECRET || kind == hmac_key(hash));
+            Kind::Hmac => {
+                let hash = mechanism.entry.hash.ok_or(Rv(CKR_MECHANISM_INVALID))?;
+                let own = hmac::key_type(hash);
+                let fits = key.key_type().is_some_and(|kind| kind == CKK_GENERIC_SECRET || kind == own);
                 ensure(fits, CKR_KEY_TYPE_INCONSISTENT)?;
                 let key = Prepared::<Hmac>::new(key, hash.method())?;
                 let message = key.get()?.begin();
@@ -171,11 +132,12 @@ impl Mac {
     /// Goes on with what was saved.
     fn restore(mechanism: CK_MECHANISM_TYPE, key: Held, state: &[u8]) -> Result<Box<Mac>> {
         let invalid = Rv(CKR_SAVED_STATE_INVALID);
-        let (_, general) = kind(mechanism).ok_or(invalid)?;
+        let entry = registry::find(mechanism).filter(|entry| entry.flags == SIGNS && entry.hash.is_some());
+        let general = matches!(entry.ok_or(invalid)?.shape, Shape::Number);
         let (length, state) = state.split_first().ok_or(invalid)?;
         let (hash, state) = state.split_first_chunk::<KEY_HASH>().ok_or(invalid)?;
         let params = if general { Params::Number(u64::from(*length)) } else { Params::None };
-        let mut mac = Mac::new(Mechanism { kind: mechanism, params }, key)?;
+        let mut mac = Mac::new(Kind::Hmac, Mechanism::new(mechanism, params), key)?;
         let Computing::Hmac(Hashing { key, message }) = &mut mac.computing else { return Err(invalid) };
         ensure(bool::from(key_hash(key.get()?).ct_eq(hash)), CKR_KEY_CHANGED)?;
         message.restore(state).map_err(|_| invalid)?;
@@ -223,22 +185,6 @@ fn length(params: &Params<'_>, most: usize, general: bool) -> Option<usize> {
         Params::Number(length) if general && (1..=most as u64).contains(&length) => Some(length as usize),
         _ => None,
     }
-}
-
-/// Begins a MAC.
-///
-/// # Errors
-/// `CKR_MECHANISM_INVALID`, `CKR_MECHANISM_PARAM_INVALID`, `CKR_KEY_TYPE_INCONSISTENT`.
-pub fn signer(mechanism: Mechanism<'_>, key: Held) -> Result<Box<dyn Signer>> {
-    Ok(Mac::new(mechanism, key)?)
-}
-
-/// Begins the check of a MAC.
-///
-/// # Errors
-/// As [`signer`].
-pub fn verifier(mechanism: Mechanism<'_>, key: Held) -> Result<Box<dyn Verifier>> {
-    Ok(Mac::new(mechanism, key)?)
 }
 
 /// Goes on with a MAC that was saved.

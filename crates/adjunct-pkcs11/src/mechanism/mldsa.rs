@@ -1,12 +1,16 @@
 //! ML-DSA (FIPS 204): signatures of messages, and of their digests.
 
 use super::Mechanism;
-use super::params::Params;
+use super::generate::{Pair, lattice_pair, no_params};
+use super::params::{Params, Shape};
+use super::registry::{Entry, SIGNS, Signs};
+use crate::object::attributes::Attributes;
 use crate::object::key::Key;
+use crate::object::{Held, lattice};
 use crate::operation::{Again, Signer, Verifier};
 use crate::rv::{Result, Rv, ensure, fail};
 use adjunct::ops::digest::{self, Digest, Method};
-use adjunct::ops::mldsa::{Form, MAX_CONTEXT};
+use adjunct::ops::mldsa::{self, Form, MAX_CONTEXT};
 use cryptoki_sys::*;
 use std::sync::Arc;
 
@@ -47,9 +51,35 @@ fn computed(hash: u64) -> Option<Prehash> {
     prehash(mechanism)
 }
 
-/// Whether a mechanism is ML-DSA, with a hash or without.
-pub fn serves(mechanism: CK_MECHANISM_TYPE) -> bool {
-    matches!(mechanism, CKM_ML_DSA | CKM_HASH_ML_DSA) || prehash(mechanism).is_some()
+/// The public keys' sizes, in bytes.
+const LEAST: CK_ULONG = 1312;
+const MOST: CK_ULONG = 2592;
+
+const fn entry(kind: CK_MECHANISM_TYPE, shape: Shape) -> Entry {
+    Entry::new(kind, LEAST, MOST, SIGNS, shape).signs(Signs { signer, verifier })
+}
+
+pub const ENTRIES: &[Entry] = &[
+    Entry::new(CKM_ML_DSA_KEY_PAIR_GEN, LEAST, MOST, CKF_GENERATE_KEY_PAIR, Shape::Ignored).pair(pair),
+    entry(CKM_ML_DSA, Shape::SignContext),
+    entry(CKM_HASH_ML_DSA, Shape::HashSignContext),
+    entry(CKM_HASH_ML_DSA_SHA224, Shape::SignContext),
+    entry(CKM_HASH_ML_DSA_SHA256, Shape::SignContext),
+    entry(CKM_HASH_ML_DSA_SHA384, Shape::SignContext),
+    entry(CKM_HASH_ML_DSA_SHA512, Shape::SignContext),
+    entry(CKM_HASH_ML_DSA_SHA3_224, Shape::SignContext),
+    entry(CKM_HASH_ML_DSA_SHA3_256, Shape::SignContext),
+    entry(CKM_HASH_ML_DSA_SHA3_384, Shape::SignContext),
+    entry(CKM_HASH_ML_DSA_SHA3_512, Shape::SignContext),
+    entry(CKM_HASH_ML_DSA_SHAKE128, Shape::SignContext),
+    entry(CKM_HASH_ML_DSA_SHAKE256, Shape::SignContext),
+];
+
+fn pair(mechanism: Mechanism<'_>, template: &Attributes) -> Result<Pair> {
+    no_params(mechanism)?;
+    let (key, seed) = mldsa::Key::generate(lattice::mldsa_set(template)?)?;
+    let public = key.public_bytes().to_vec();
+    lattice_pair(CKK_ML_DSA, template, &public, &seed[..], Key::MlDsa(key))
 }
 
 /// The data of a message so far.
@@ -68,22 +98,15 @@ struct Signing {
     data: Data,
 }
 
-/// Begins a signature.
-///
-/// # Errors
-/// `CKR_MECHANISM_INVALID`, `CKR_MECHANISM_PARAM_INVALID`, `CKR_KEY_TYPE_INCONSISTENT`.
-pub fn signer(mechanism: Mechanism<'_>, key: Arc<Key>) -> Result<Box<dyn Signer>> {
+fn signer(mechanism: Mechanism<'_>, key: Held) -> Result<Box<dyn Signer>> {
+    let key = key.key()?;
     let private = matches!(&*key, Key::MlDsa(key) if key.private_bytes().is_some());
     ensure(private, CKR_KEY_TYPE_INCONSISTENT)?;
     Ok(Box::new(Signing::new(mechanism, key)?))
 }
 
-/// Begins the check of a signature.
-///
-/// # Errors
-/// As [`signer`].
-pub fn verifier(mechanism: Mechanism<'_>, key: Arc<Key>) -> Result<Box<dyn Verifier>> {
-    Ok(Box::new(Signing::new(mechanism, key)?))
+fn verifier(mechanism: Mechanism<'_>, key: Held) -> Result<Box<dyn Verifier>> {
+    Ok(Box::new(Signing::new(mechanism, key.key()?)?))
 }
 
 impl Signing {
@@ -109,7 +132,7 @@ impl Signing {
         Ok(Signing { key, deterministic, context: context.to_vec(), oid, data })
     }
 
-    fn key(&self) -> Result<&adjunct::ops::mldsa::Key> {
+    fn key(&self) -> Result<&mldsa::Key> {
         match &*self.key {
             Key::MlDsa(key) => Ok(key),
             _ => fail(CKR_KEY_TYPE_INCONSISTENT),

@@ -1,7 +1,49 @@
 //! The parameters of mechanisms, read from the callers' structures.
 
+use super::derive::Derive;
 use super::derive::tls::Prf;
 use super::hash::Hash;
+
+/// What the parameter of a mechanism is: by this `abi/params.rs` and `abi/derive.rs` read it.
+#[derive(Debug, Clone, Copy)]
+pub enum Shape {
+    /// Bytes as they are, or nothing; also what a mechanism without a parameter is given, which then refuses it.
+    Bytes,
+    /// Nothing, whatever is there: programs leave there what memory has (openCryptoki's own tests do), and no other token looks at it.
+    Ignored,
+    /// CK_MAC_GENERAL_PARAMS.
+    Number,
+    /// CK_RSA_PKCS_PSS_PARAMS.
+    Pss,
+    /// CK_RSA_PKCS_OAEP_PARAMS.
+    Oaep,
+    /// CK_AES_CTR_PARAMS.
+    Counter,
+    /// CK_GCM_PARAMS, in its forms.
+    Gcm,
+    /// CK_GCM_PARAMS, or an IV alone.
+    Gmac,
+    /// CK_CCM_PARAMS, in its forms.
+    Ccm,
+    /// CK_CHACHA20_PARAMS.
+    ChaCha,
+    /// CK_SALSA20_CHACHA20_POLY1305_PARAMS.
+    ChaChaPoly,
+    /// CK_EDDSA_PARAMS, or nothing.
+    Eddsa,
+    /// CK_PKCS5_PBKD2_PARAMS, CK_PKCS5_PBKD2_PARAMS2.
+    Pbkdf2,
+    /// CK_VERSION.
+    Version,
+    /// CK_TLS_MAC_PARAMS.
+    TlsMac,
+    /// CK_SIGN_ADDITIONAL_CONTEXT, or nothing.
+    SignContext,
+    /// CK_HASH_SIGN_ADDITIONAL_CONTEXT, or nothing.
+    HashSignContext,
+    /// The parameter of a derivation.
+    Derive(Derive),
+}
 
 /// Parameters of a mechanism, by their form.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

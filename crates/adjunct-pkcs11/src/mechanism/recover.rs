@@ -1,7 +1,8 @@
 //! RSA signatures that give back what they sign (C_SignRecover, C_VerifyRecover). Making one is signing.
 
-use super::params::Params;
-use super::{Mechanism, sign};
+use super::Mechanism;
+use super::generate::no_params;
+use super::registry::RECOVERS;
 use crate::object::Held;
 use crate::object::key::Key;
 use crate::operation::{Again, Cipher, Signer};
@@ -17,17 +18,17 @@ struct Opening {
 }
 
 fn known(mechanism: Mechanism<'_>) -> Result {
-    ensure(matches!(mechanism.kind, CKM_RSA_PKCS | CKM_RSA_X_509), CKR_MECHANISM_INVALID)?;
-    ensure(mechanism.params == Params::None, CKR_MECHANISM_PARAM_INVALID)
+    ensure(mechanism.entry.flags & RECOVERS != 0, CKR_MECHANISM_INVALID)?;
+    no_params(mechanism)
 }
 
 /// Begins a signature.
 ///
 /// # Errors
 /// `CKR_MECHANISM_INVALID`, `CKR_MECHANISM_PARAM_INVALID`, `CKR_KEY_TYPE_INCONSISTENT`.
-pub fn signer(mechanism: Mechanism<'_>, key: &Held) -> Result<Box<dyn Signer>> {
+pub fn signer(mechanism: Mechanism<'_>, key: Held) -> Result<Box<dyn Signer>> {
     known(mechanism)?;
-    sign::signer(mechanism, key)
+    mechanism.signer(key)
 }
 
 /// Begins to open a signature: its input is the signature, its result the data.

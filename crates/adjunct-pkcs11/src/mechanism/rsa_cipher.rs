@@ -6,7 +6,9 @@
 //! wrong length or version, and as a key they open nothing. With OAEP an error says that a message is wrong, and not what is wrong about it.
 
 use super::Mechanism;
+use super::generate::no_params;
 use super::params::Params;
+use crate::object::Held;
 use crate::object::key::Key;
 use crate::operation::{Again, Cipher};
 use crate::rv::{Result, Rv, ensure, fail};
@@ -23,22 +25,7 @@ enum Scheme {
 }
 
 impl Scheme {
-    fn of(mechanism: Mechanism<'_>) -> Result<Scheme> {
-        Ok(match (mechanism.kind, mechanism.params) {
-            (CKM_RSA_PKCS, Params::None) => Scheme::Pkcs1,
-            (CKM_RSA_X_509, Params::None) => Scheme::Raw,
-            (CKM_RSA_PKCS_OAEP, Params::Oaep { hash, mgf1, label }) => {
-                let mut copy = Vec::new();
-                copy.try_reserve_exact(label.len())?;
-                copy.extend_from_slice(label);
-                Scheme::Oaep { hash: hash.method(), mgf1: mgf1.method(), label: copy }
-            }
-            (CKM_RSA_PKCS | CKM_RSA_X_509 | CKM_RSA_PKCS_OAEP, _) => return fail(CKR_MECHANISM_PARAM_INVALID),
-            _ => return fail(CKR_MECHANISM_INVALID),
-        })
-    }
-
-    /// The longest message with a modulus of `size` bytes; `None` where the scheme does not fit into it.
+    /// The longest message with a modulus of so many bytes; `None` where the scheme does not fit into it.
     fn most(&self, size: usize) -> Option<usize> {
         match self {
             Scheme::Pkcs1 => size.checked_sub(11),
@@ -56,12 +43,38 @@ struct Rsa {
     message: Zeroizing<Vec<u8>>,
 }
 
-/// Begins an encryption or a decryption.
+/// Begins an encryption or a decryption by PKCS #1 v1.5.
 ///
 /// # Errors
-/// `CKR_MECHANISM_INVALID`, `CKR_MECHANISM_PARAM_INVALID`, `CKR_KEY_TYPE_INCONSISTENT`, `CKR_KEY_SIZE_RANGE`.
-pub fn begin(mechanism: Mechanism<'_>, key: Arc<Key>, encrypt: bool) -> Result<Box<dyn Cipher>> {
-    let scheme = Scheme::of(mechanism)?;
+/// `CKR_MECHANISM_PARAM_INVALID`, `CKR_KEY_TYPE_INCONSISTENT`, `CKR_KEY_SIZE_RANGE`.
+pub fn pkcs1(mechanism: Mechanism<'_>, key: Held, encrypt: bool) -> Result<Box<dyn Cipher>> {
+    no_params(mechanism)?;
+    begin(Scheme::Pkcs1, &key, encrypt)
+}
+
+/// Begins the bare operation on a number.
+///
+/// # Errors
+/// As [`pkcs1`].
+pub fn raw(mechanism: Mechanism<'_>, key: Held, encrypt: bool) -> Result<Box<dyn Cipher>> {
+    no_params(mechanism)?;
+    begin(Scheme::Raw, &key, encrypt)
+}
+
+/// Begins an encryption or a decryption by OAEP.
+///
+/// # Errors
+/// As [`pkcs1`].
+pub fn oaep(mechanism: Mechanism<'_>, key: Held, encrypt: bool) -> Result<Box<dyn Cipher>> {
+    let Params::Oaep { hash, mgf1, label } = mechanism.params else { return fail(CKR_MECHANISM_PARAM_INVALID) };
+    let mut copy = Vec::new();
+    copy.try_reserve_exact(label.len())?;
+    copy.extend_from_slice(label);
+    begin(Scheme::Oaep { hash: hash.method(), mgf1: mgf1.method(), label: copy }, &key, encrypt)
+}
+
+fn begin(scheme: Scheme, key: &Held, encrypt: bool) -> Result<Box<dyn Cipher>> {
+    let key = key.key()?;
     let rsa = rsa_key(&key, encrypt)?;
     ensure(scheme.most(rsa.size()).is_some(), CKR_KEY_SIZE_RANGE)?;
     Ok(Box::new(Rsa { key, scheme, encrypt, message: Zeroizing::default() }))

@@ -50,51 +50,12 @@ struct Signing {
 
 /// The family of a mechanism's scheme.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Family {
+pub enum Family {
     Pkcs1,
     Raw,
     Pss,
     Ecdsa,
     Eddsa,
-}
-
-/// The scheme of a mechanism, and the hash of a mechanism that hashes the data that it signs.
-const fn family(kind: CK_MECHANISM_TYPE) -> Option<(Family, Option<Hash>)> {
-    Some(match kind {
-        CKM_RSA_PKCS => (Family::Pkcs1, None),
-        CKM_SHA1_RSA_PKCS => (Family::Pkcs1, Some(Hash::Sha1)),
-        CKM_SHA224_RSA_PKCS => (Family::Pkcs1, Some(Hash::Sha224)),
-        CKM_SHA256_RSA_PKCS => (Family::Pkcs1, Some(Hash::Sha256)),
-        CKM_SHA384_RSA_PKCS => (Family::Pkcs1, Some(Hash::Sha384)),
-        CKM_SHA512_RSA_PKCS => (Family::Pkcs1, Some(Hash::Sha512)),
-        CKM_SHA3_224_RSA_PKCS => (Family::Pkcs1, Some(Hash::Sha3_224)),
-        CKM_SHA3_256_RSA_PKCS => (Family::Pkcs1, Some(Hash::Sha3_256)),
-        CKM_SHA3_384_RSA_PKCS => (Family::Pkcs1, Some(Hash::Sha3_384)),
-        CKM_SHA3_512_RSA_PKCS => (Family::Pkcs1, Some(Hash::Sha3_512)),
-        CKM_RSA_X_509 => (Family::Raw, None),
-        CKM_RSA_PKCS_PSS => (Family::Pss, None),
-        CKM_SHA1_RSA_PKCS_PSS => (Family::Pss, Some(Hash::Sha1)),
-        CKM_SHA224_RSA_PKCS_PSS => (Family::Pss, Some(Hash::Sha224)),
-        CKM_SHA256_RSA_PKCS_PSS => (Family::Pss, Some(Hash::Sha256)),
-        CKM_SHA384_RSA_PKCS_PSS => (Family::Pss, Some(Hash::Sha384)),
-        CKM_SHA512_RSA_PKCS_PSS => (Family::Pss, Some(Hash::Sha512)),
-        CKM_SHA3_224_RSA_PKCS_PSS => (Family::Pss, Some(Hash::Sha3_224)),
-        CKM_SHA3_256_RSA_PKCS_PSS => (Family::Pss, Some(Hash::Sha3_256)),
-        CKM_SHA3_384_RSA_PKCS_PSS => (Family::Pss, Some(Hash::Sha3_384)),
-        CKM_SHA3_512_RSA_PKCS_PSS => (Family::Pss, Some(Hash::Sha3_512)),
-        CKM_ECDSA => (Family::Ecdsa, None),
-        CKM_ECDSA_SHA1 => (Family::Ecdsa, Some(Hash::Sha1)),
-        CKM_ECDSA_SHA224 => (Family::Ecdsa, Some(Hash::Sha224)),
-        CKM_ECDSA_SHA256 => (Family::Ecdsa, Some(Hash::Sha256)),
-        CKM_ECDSA_SHA384 => (Family::Ecdsa, Some(Hash::Sha384)),
-        CKM_ECDSA_SHA512 => (Family::Ecdsa, Some(Hash::Sha512)),
-        CKM_ECDSA_SHA3_224 => (Family::Ecdsa, Some(Hash::Sha3_224)),
-        CKM_ECDSA_SHA3_256 => (Family::Ecdsa, Some(Hash::Sha3_256)),
-        CKM_ECDSA_SHA3_384 => (Family::Ecdsa, Some(Hash::Sha3_384)),
-        CKM_ECDSA_SHA3_512 => (Family::Ecdsa, Some(Hash::Sha3_512)),
-        CKM_EDDSA => (Family::Eddsa, None),
-        _ => return None,
-    })
 }
 
 /// The form of Ed25519 or Ed448 that parameters ask for; `None` of the plain one (PKCS #11 3.2, 6.3.14).
@@ -107,9 +68,8 @@ fn eddsa_form(params: Params<'_>) -> Result<Option<(bool, Vec<u8>)>> {
 }
 
 impl Signing {
-    fn new(mechanism: Mechanism<'_>, key: &Held) -> Result<Signing> {
-        let (family, hash) = family(mechanism.kind).ok_or(Rv(CKR_MECHANISM_INVALID))?;
-        let mut form = None;
+    fn new(family: Family, mechanism: Mechanism<'_>, key: &Held) -> Result<Signing> {
+        let (hash, mut form) = (mechanism.entry.hash, None);
         let scheme = match (family, mechanism.params) {
             (Family::Pss, Params::Pss { hash: named, mgf1, salt }) => {
                 ensure(hash.is_none_or(|hash| hash == named), CKR_MECHANISM_PARAM_INVALID)?;
@@ -254,9 +214,9 @@ fn failed(error: adjunct::Error) -> Rv {
 /// Begins a signature.
 ///
 /// # Errors
-/// `CKR_MECHANISM_INVALID`, `CKR_MECHANISM_PARAM_INVALID`, `CKR_KEY_TYPE_INCONSISTENT`.
-pub fn signer(mechanism: Mechanism<'_>, key: &Held) -> Result<Box<dyn Signer>> {
-    let signing = Signing::new(mechanism, key)?;
+/// `CKR_MECHANISM_PARAM_INVALID`, `CKR_KEY_TYPE_INCONSISTENT`.
+pub fn signer(family: Family, mechanism: Mechanism<'_>, key: &Held) -> Result<Box<dyn Signer>> {
+    let signing = Signing::new(family, mechanism, key)?;
     let private = match &**key.key_here()? {
         Key::Rsa(key) => key.is_private(),
         Key::Ec(key) => key.has_private(),
@@ -272,8 +232,8 @@ pub fn signer(mechanism: Mechanism<'_>, key: &Held) -> Result<Box<dyn Signer>> {
 ///
 /// # Errors
 /// As [`signer`].
-pub fn verifier(mechanism: Mechanism<'_>, key: &Held) -> Result<Box<dyn Verifier>> {
-    Ok(Box::new(Signing::new(mechanism, key)?))
+pub fn verifier(family: Family, mechanism: Mechanism<'_>, key: &Held) -> Result<Box<dyn Verifier>> {
+    Ok(Box::new(Signing::new(family, mechanism, key)?))
 }
 
 impl Again for Signing {}

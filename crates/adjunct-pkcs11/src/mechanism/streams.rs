@@ -71,23 +71,45 @@ impl<S: Stream> Cipher for Streaming<S> {
     }
 }
 
-/// Begins a message.
+/// Begins a message in CTR of AES.
 ///
 /// # Errors
-/// As `cipher::begin`.
-pub fn begin(mechanism: Mechanism<'_>, key: Held, encrypt: bool) -> Result<Box<dyn Cipher>> {
-    let params = mechanism.params;
-    if mechanism.kind == CKM_CHACHA20 {
-        let Params::ChaCha { counter, nonce } = params else { return fail(CKR_MECHANISM_PARAM_INVALID) };
-        return chacha(secret(&key, CKK_CHACHA20)?, encrypt, counter, nonce);
-    }
-    match mechanism.kind {
-        CKM_AES_CTR => counting(key, encrypt, params),
-        CKM_AES_OFB => feedback::<aes::Ofb>(key, encrypt, iv(params)?),
-        CKM_AES_CFB128 => feedback::<aes::Cfb>(key, encrypt, iv(params)?),
-        CKM_AES_CFB8 => feedback::<aes::Cfb8>(key, encrypt, iv(params)?),
-        _ => fail(CKR_MECHANISM_INVALID),
-    }
+/// As [`Mechanism::cipher`].
+pub fn aes_ctr(mechanism: Mechanism<'_>, key: Held, encrypt: bool) -> Result<Box<dyn Cipher>> {
+    counting(key, encrypt, mechanism.params)
+}
+
+/// Begins a message in OFB of AES.
+///
+/// # Errors
+/// As [`Mechanism::cipher`].
+pub fn aes_ofb(mechanism: Mechanism<'_>, key: Held, encrypt: bool) -> Result<Box<dyn Cipher>> {
+    feedback::<aes::Ofb>(key, encrypt, iv(mechanism.params)?)
+}
+
+/// Begins a message in CFB of AES with whole blocks.
+///
+/// # Errors
+/// As [`Mechanism::cipher`].
+pub fn aes_cfb128(mechanism: Mechanism<'_>, key: Held, encrypt: bool) -> Result<Box<dyn Cipher>> {
+    feedback::<aes::Cfb>(key, encrypt, iv(mechanism.params)?)
+}
+
+/// Begins a message in CFB of AES with bytes.
+///
+/// # Errors
+/// As [`Mechanism::cipher`].
+pub fn aes_cfb8(mechanism: Mechanism<'_>, key: Held, encrypt: bool) -> Result<Box<dyn Cipher>> {
+    feedback::<aes::Cfb8>(key, encrypt, iv(mechanism.params)?)
+}
+
+/// Begins a message of ChaCha20.
+///
+/// # Errors
+/// As [`Mechanism::cipher`].
+pub fn chacha20(mechanism: Mechanism<'_>, key: Held, encrypt: bool) -> Result<Box<dyn Cipher>> {
+    let Params::ChaCha { counter, nonce } = mechanism.params else { return fail(CKR_MECHANISM_PARAM_INVALID) };
+    chacha(secret(&key, CKK_CHACHA20)?, encrypt, counter, nonce)
 }
 
 /// Position in a message, as a mode needs it.

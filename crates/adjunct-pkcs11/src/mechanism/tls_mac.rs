@@ -2,7 +2,8 @@
 
 use super::Mechanism;
 use super::derive::tls::Prf;
-use super::params::Params;
+use super::params::{Params, Shape};
+use super::registry::{Entry, LONG, SIGNS, Signs};
 use crate::object::Held;
 use crate::operation::{Again, Signer, Verifier};
 use crate::rv::{Result, Rv, ensure, fail};
@@ -22,10 +23,15 @@ struct TlsMac {
     hash: Vec<u8>,
 }
 
-/// Whether a mechanism is a MAC of TLS's Finished messages.
-pub const fn serves(mechanism: CK_MECHANISM_TYPE) -> bool {
-    matches!(mechanism, CKM_TLS_MAC | CKM_TLS12_MAC)
-}
+const SIGNS_FINISHED: Signs = Signs {
+    signer: |mechanism, key| Ok(Box::new(TlsMac::new(mechanism, key)?)),
+    verifier: |mechanism, key| Ok(Box::new(TlsMac::new(mechanism, key)?)),
+};
+
+pub const ENTRIES: &[Entry] = &[
+    Entry::new(CKM_TLS_MAC, 1, LONG, SIGNS, Shape::TlsMac).signs(SIGNS_FINISHED),
+    Entry::new(CKM_TLS12_MAC, 1, LONG, SIGNS, Shape::TlsMac).signs(SIGNS_FINISHED),
+];
 
 impl TlsMac {
     fn new(mechanism: Mechanism<'_>, key: Held) -> Result<TlsMac> {
@@ -47,22 +53,6 @@ impl TlsMac {
         let label: &[u8] = if self.server { b"server finished" } else { b"client finished" };
         self.prf.bytes(self.key.value()?, &[label, &self.hash], self.length)
     }
-}
-
-/// Begins a MAC.
-///
-/// # Errors
-/// `CKR_MECHANISM_PARAM_INVALID`, `CKR_KEY_TYPE_INCONSISTENT`.
-pub fn signer(mechanism: Mechanism<'_>, key: Held) -> Result<Box<dyn Signer>> {
-    Ok(Box::new(TlsMac::new(mechanism, key)?))
-}
-
-/// Begins the check of a MAC.
-///
-/// # Errors
-/// As [`signer`].
-pub fn verifier(mechanism: Mechanism<'_>, key: Held) -> Result<Box<dyn Verifier>> {
-    Ok(Box::new(TlsMac::new(mechanism, key)?))
 }
 
 impl Again for TlsMac {}

@@ -1,6 +1,5 @@
 //! AES key wrap: RFC 3394 (KW), RFC 5649 (KWP), and KW of data padded as in PKCS #7. A message is short, and worked on as a whole.
 
-use super::Mechanism;
 use super::common::{keep, secret};
 use super::params::Params;
 use crate::object::Object;
@@ -22,7 +21,7 @@ const KWP: [u8; 4] = [0xa6, 0x59, 0x59, 0xa6];
 
 /// The padding of a message that is not of whole units.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Padding {
+pub enum Padding {
     /// No padding: a message that is not of whole units is refused.
     None,
     /// Zeros, and the length before.
@@ -43,20 +42,13 @@ struct Wrapping {
 /// Begins a message.
 ///
 /// # Errors
-/// As `cipher::begin`.
-pub fn begin(mechanism: Mechanism<'_>, key: &Object, encrypt: bool) -> Result<Box<dyn Cipher>> {
-    let padding = match mechanism.kind {
-        CKM_AES_KEY_WRAP => Padding::None,
-        // The number without a clear meaning is what most have taken it for.
-        CKM_AES_KEY_WRAP_KWP | CKM_AES_KEY_WRAP_PAD => Padding::Length,
-        CKM_AES_KEY_WRAP_PKCS7 => Padding::Pkcs7,
-        _ => return fail(CKR_MECHANISM_INVALID),
-    };
+/// As [`super::Mechanism::cipher`].
+pub fn begin(padding: Padding, params: Params<'_>, key: &Object, encrypt: bool) -> Result<Box<dyn Cipher>> {
     let mut iv = KW;
     if padding == Padding::Length {
         iv[..4].copy_from_slice(&KWP);
     }
-    match mechanism.params {
+    match params {
         Params::None => {}
         Params::Bytes(given) if given.len() == if padding == Padding::Length { 4 } else { 8 } => {
             iv[..given.len()].copy_from_slice(given);

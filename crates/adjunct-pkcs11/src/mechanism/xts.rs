@@ -37,7 +37,7 @@ impl Drop for Unit {
 /// Begins a data unit.
 ///
 /// # Errors
-/// As `cipher::begin`.
+/// As [`Mechanism::cipher`].
 pub fn begin(mechanism: Mechanism<'_>, key: Held, encrypt: bool) -> Result<Box<dyn Cipher>> {
     let iv = iv(mechanism.params)?;
     let xts = Prepared::new(key, encrypt)?;

@@ -203,12 +203,12 @@ fn lattice_attributes(der: &[u8], attributes: &mut Attributes) -> Result {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::mechanism::Mechanism;
     use crate::mechanism::params::Params;
-    use crate::mechanism::{Mechanism, generate};
     use crate::object::complete::{Defaults, Origin};
 
     fn round_trip(kind: CK_MECHANISM_TYPE, template: Attributes) -> Der {
-        let pair = generate::pair(Mechanism { kind, params: Params::None }, &template).unwrap();
+        let pair = Mechanism::new(kind, Params::None).pair(&template).unwrap();
         let mut private = pair.private.clone();
         private.set_number(CKA_CLASS, CKO_PRIVATE_KEY).unwrap();
         private.set_number(CKA_KEY_TYPE, pair.kind).unwrap();

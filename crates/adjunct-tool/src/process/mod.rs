@@ -1,7 +1,9 @@
 //! Programs that this command runs: to their end within a time limit, or watched while they run; ended by their number.
 //!
-//! `halves` places servers and their load apart; `tree` knows the processes below another one, and what sessions leave behind.
+//! `environment` has changes of a program's variables. `halves` places servers and their load apart; `tree` knows the processes below another
+//! one, and what sessions leave behind.
 
+mod environment;
 pub mod halves;
 pub mod tree;
 
@@ -9,6 +11,7 @@ use crate::Failure;
 use crate::failure::cause;
 use crate::files;
 use crate::interrupt::interrupted;
+pub use environment::Environment;
 use nix::sys::resource::{UsageWho, getrusage};
 use nix::sys::time::{TimeVal, TimeValLike};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};

@@ -1,4 +1,4 @@
 //! Batches of public-key operations, as far as interfaces have to do with them: their setting, and callers that can pause.
 
-pub use crate::adapter::lanes::pause::{Held, Pause, install};
-pub use crate::adapter::lanes::{available, configure, configure_for_all, for_curves};
+pub use adjunct_lanes::pause::{Held, Pause, install};
+pub use adjunct_lanes::{available, configure, configure_for_all, for_curves};

@@ -1,3 +1,3 @@
 //! Cards, as far as interfaces have to do with them.
 
-pub use crate::adapter::card::{online, prefer};
+pub use adjunct_card_protocol::{online, prefer};

@@ -1,17 +1,16 @@
 //! Message digests: [`Digest`] takes a message in parts, [`Once`] one that is there as a whole; each counts itself at the message's
 //! end, once, over the bytes of the message. [`Part`] is a digest within another operation.
 
-#![allow(unsafe_code)]
-
 use super::Tally;
 use super::tally::Message;
-use crate::adapter::cpu::awslc::digest::{self as cpu, Digest as State};
-pub use crate::adapter::cpu::awslc::digest::{
+use crate::catalogue::{Direction, Path};
+use crate::error::Error;
+use adjunct_base::in_place;
+use adjunct_cpu::digest::{self as cpu, Digest as State};
+pub use adjunct_cpu::digest::{
     MAX_BLOCK, MAX_CHAIN, MAX_SIZE, MD5, METHODS, Method, SHA1, SHA3_224, SHA3_256, SHA3_384, SHA3_512, SHA224, SHA256,
     SHA384, SHA512, SHA512_224, SHA512_256, SHAKE128, SHAKE256, WORDS, names,
 };
-use crate::catalogue::{Direction, Path};
-use crate::error::Error;
 use std::mem::MaybeUninit;
 
 /// Length of the master secret of SSL 3.0, in bytes.
@@ -45,10 +44,7 @@ impl Digest {
     /// # Errors
     /// [`Error::Memory`].
     pub fn boxed(method: &'static Method) -> Result<Box<Digest>, Error> {
-        let mut place = crate::memory::room::<Digest>()?;
-        Digest::new_in_place(&mut place, method);
-        // SAFETY: just made there.
-        Ok(unsafe { place.assume_init() })
+        crate::memory::boxed_in_place(|place| Digest::new_in_place(place, method))
     }
 }
 
@@ -59,26 +55,21 @@ impl<const ROOM: usize> Digest<ROOM> {
     /// Where there is less room than the method's state takes.
     #[inline]
     pub fn new_in_place<'a>(place: &'a mut MaybeUninit<Self>, method: &'static Method) -> &'a mut Self {
-        let raw = place.as_mut_ptr();
-        // SAFETY: `raw` points to room for a digest, each of whose fields is written here.
-        unsafe {
-            (&raw mut (*raw).message).write(message(method));
-            (&raw mut (*raw).squeezing).write(false);
-            State::<ROOM>::new_in_place(&mut *(&raw mut (*raw).state).cast(), method);
-            &mut *raw
-        }
+        in_place!(place => Digest {
+            message: |room| room.write(message(method)),
+            squeezing: |room| room.write(false),
+            state: |room| State::<ROOM>::new_in_place(room, method),
+        })
     }
 
     /// Copies this digest to where the copy is to live; only the part of the state in use is copied.
     #[inline]
     pub fn clone_into_place(&self, place: &mut MaybeUninit<Self>) {
-        let raw = place.as_mut_ptr();
-        // SAFETY: `raw` points to room for a digest, each of whose fields is written here.
-        unsafe {
-            (&raw mut (*raw).message).write(self.message);
-            (&raw mut (*raw).squeezing).write(self.squeezing);
-            self.state.clone_into_place(&mut *(&raw mut (*raw).state).cast());
-        }
+        in_place!(place => Digest {
+            message: |room| room.write(self.message),
+            squeezing: |room| room.write(self.squeezing),
+            state: |room| self.state.clone_into_place(room),
+        });
     }
 
     /// Takes over the state of `other`, which must be of the same method.

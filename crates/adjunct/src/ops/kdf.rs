@@ -3,8 +3,8 @@
 
 use super::digest::{MAX_SIZE, MD5, Method, SHA1};
 use super::tally::{Message, Tally};
-use crate::adapter::cpu::awslc::mac as cpu;
 use crate::error::Error;
+use adjunct_cpu::mac as cpu;
 use adjunct_kernels::opaque_debug;
 use zeroize::Zeroizing;
 

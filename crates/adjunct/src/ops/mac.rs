@@ -4,14 +4,14 @@
 use super::Tally;
 use super::digest::{MAX_SAVED, MAX_SIZE, Method, restored, saved};
 use super::tally::Message;
-use crate::adapter::cpu::awslc::cmac;
-pub use crate::adapter::cpu::awslc::cmac::BlockCipher;
-use crate::adapter::cpu::awslc::digest::Digest as State;
-use crate::adapter::cpu::awslc::mac as cpu;
-pub use crate::adapter::cpu::awslc::mac::TLS_HEADER;
 use crate::catalogue::{Direction, Path};
 use crate::error::Error;
 use crate::memory::boxed;
+use adjunct_cpu::cmac;
+pub use adjunct_cpu::cmac::BlockCipher;
+use adjunct_cpu::digest::Digest as State;
+use adjunct_cpu::mac as cpu;
+pub use adjunct_cpu::mac::TLS_HEADER;
 use adjunct_kernels::opaque_debug;
 
 /// HMAC (RFC 2104, FIPS 198-1), keyed once.

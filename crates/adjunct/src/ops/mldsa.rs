@@ -2,14 +2,14 @@
 
 use super::Tally;
 use super::held::Held;
-use crate::adapter::cpu::awslc::mldsa as cpu;
 use crate::catalogue::{Direction, Function};
 use crate::error::Error;
 use crate::memory::zeros;
+use adjunct_cpu::mldsa as cpu;
 use adjunct_kernels::opaque_debug;
 use zeroize::Zeroizing;
 
-pub use crate::adapter::cpu::awslc::mldsa::{SEED, Set};
+pub use adjunct_cpu::mldsa::{SEED, Set};
 
 /// The longest context of a signature, in bytes.
 pub const MAX_CONTEXT: usize = 255;

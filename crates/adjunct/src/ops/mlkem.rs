@@ -2,15 +2,15 @@
 
 use super::Tally;
 use super::held::Held;
-use crate::adapter::cpu::awslc::mlkem as cpu;
 use crate::catalogue::{Direction, Function};
 use crate::error::Error;
 use crate::memory::zeros;
+use adjunct_cpu::mlkem as cpu;
 use adjunct_kernels::opaque_debug;
 use subtle::ConstantTimeEq;
 use zeroize::Zeroizing;
 
-pub use crate::adapter::cpu::awslc::mlkem::{RANDOM, SECRET, SEED, Set};
+pub use adjunct_cpu::mlkem::{RANDOM, SECRET, SEED, Set};
 
 /// A key: the public half, and the private one if there is one. Immutable; threads share it.
 #[derive(Clone)]

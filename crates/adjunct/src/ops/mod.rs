@@ -7,6 +7,7 @@
 pub mod aead;
 pub mod batches;
 pub mod cards;
+pub mod choice;
 pub mod cipher;
 mod delegated;
 pub mod digest;
@@ -24,11 +25,7 @@ pub mod rsa;
 mod tally;
 pub mod tls_record;
 
-pub use crate::adapter::choice;
 pub use crate::counters::{attribute, attribute_now};
 pub use delegated::Delegated;
-#[cfg(feature = "internals")]
-pub use tally::Tally;
-#[cfg(not(feature = "internals"))]
 pub(crate) use tally::Tally;
 pub use tally::in_hardware;

@@ -4,8 +4,8 @@
 //! random number generator mixed in, where there is one.
 
 use super::Tally;
-use crate::adapter::cpu::awslc;
 use crate::catalogue::{Direction, Function, Path};
+use adjunct_cpu as cpu;
 
 /// Serves requests for random bytes.
 #[derive(Clone, Copy, Debug)]
@@ -33,7 +33,7 @@ impl Generator {
     /// Fills `out`.
     #[inline]
     pub fn generate(self, out: &mut [u8]) {
-        awslc::random(out);
+        cpu::random(out);
         self.0.count(Direction::Encrypt, out.len());
     }
 
@@ -41,7 +41,7 @@ impl Generator {
     /// resistance (NIST SP 800-90A, 8.8). False where there were none: `out` is not to be used then.
     #[must_use]
     pub fn generate_with(self, out: &mut [u8], additional: &[u8], fresh: bool) -> bool {
-        let done = awslc::random_with(out, additional, fresh);
+        let done = cpu::random_with(out, additional, fresh);
         if done {
             self.0.count(Direction::Encrypt, out.len());
         }
@@ -52,12 +52,12 @@ impl Generator {
     #[must_use]
     pub fn reseed(self) -> bool {
         // The next bytes are taken with fresh ones.
-        awslc::random_with(&mut [0; 1], &[], true)
+        cpu::random_with(&mut [0; 1], &[], true)
     }
 }
 
 /// Fills `out` with what another operation draws: a key, an IV, a padding, a seed. It counts nothing, for the operation counts itself.
 #[inline]
 pub fn random(out: &mut [u8]) {
-    awslc::random(out);
+    cpu::random(out);
 }

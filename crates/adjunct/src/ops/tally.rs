@@ -1,9 +1,10 @@
 //! Where an operation counts: resolved once, when a context gets its key.
 
-use crate::adapter::choice::{self, known, path};
-use crate::adapter::{Outcome, lanes};
+use crate::catalogue::Outcome;
 use crate::catalogue::{Direction, Function, Path, Reason, Row};
-use crate::counters;
+use adjunct_base::counters;
+use adjunct_cpu::choice::{self, known, path};
+use adjunct_lanes as lanes;
 
 /// The place where a context counts: a row and a path. Copy it into the context once the key is known; [`Tally::count`] is then a few instructions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -1,7 +1,7 @@
 //! Removes padding and MAC from a TLS record under a CBC cipher, in constant time (RFC 5246, 6.2.3.2; RFC 6101, 5.2.3.2). `tests/constant_time`
 //! checks that.
 
-use crate::adapter::cpu::awslc;
+use adjunct_cpu as cpu;
 use std::hint::black_box;
 
 /// The longest MAC, in bytes.
@@ -22,7 +22,7 @@ fn same(a: u32, b: u32) -> u32 {
 /// [`open_with`] random bytes made here. `None` also for a MAC that is longer than [`MAX_MAC`].
 pub fn open(record: &[u8], mac_size: usize, minimal: Option<usize>) -> Option<(usize, Option<[u8; MAX_MAC]>)> {
     let mut random = [0; MAX_MAC];
-    awslc::random(random.get_mut(..mac_size)?);
+    cpu::random(random.get_mut(..mac_size)?);
     open_with(record, mac_size, minimal, &random)
 }
 

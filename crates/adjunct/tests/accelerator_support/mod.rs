@@ -2,10 +2,10 @@
 
 #![allow(dead_code, reason = "each test program uses its part")]
 
-use adjunct::adapter::Outcome;
-use adjunct::adapter::lanes::{self, Asked, Kind};
+use adjunct::catalogue::Outcome;
 use adjunct::catalogue::Queue;
 use adjunct::slab::{Entry, Number, Slab};
+use adjunct_lanes::{self as lanes, Asked, Kind};
 use std::marker::PhantomData;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
@@ -134,7 +134,7 @@ impl Leader for Undisturbed {}
 pub struct Long<L>(PhantomData<L>);
 
 impl<L: Leader> Kind for Long<L> {
-    const QUEUE: Queue = Queue::TestB;
+    const QUEUE: Queue = Queue::Ed25519Keygen;
     const BREAK_EVEN: usize = 3;
     type Job = u64;
 
@@ -145,7 +145,7 @@ impl<L: Leader> Kind for Long<L> {
     }
 
     fn lanes(jobs: &mut [u64]) -> Option<u8> {
-        BATCHES.lock().unwrap().push((Queue::TestB, jobs.len()));
+        BATCHES.lock().unwrap().push((Queue::Ed25519Keygen, jobs.len()));
         work(800);
         L::leads(jobs.len());
         jobs.iter_mut().for_each(|job| *job *= *job);
@@ -250,7 +250,7 @@ fn lanes(queue: Queue, jobs: &mut [Job]) -> Option<u8> {
 pub struct A;
 
 impl Kind for A {
-    const QUEUE: Queue = Queue::TestA;
+    const QUEUE: Queue = Queue::P521Derive;
     const BREAK_EVEN: usize = 3;
     type Job = Job;
 
@@ -267,7 +267,7 @@ impl Kind for A {
 pub struct B;
 
 impl Kind for B {
-    const QUEUE: Queue = Queue::TestB;
+    const QUEUE: Queue = Queue::Ed25519Keygen;
     const BREAK_EVEN: usize = 2;
     type Job = Job;
 

@@ -5,8 +5,8 @@
 
 use super::cases::{Case, Prepared, bytes, region};
 use super::memcheck;
-use adjunct::adapter::cpu::awslc::ec::Key;
-use adjunct::adapter::cpu::curve::{Group, MAX_FIELD};
+use adjunct_cpu::curve::{Group, MAX_FIELD};
+use adjunct_cpu::ec::Key;
 use std::rc::Rc;
 
 pub fn cases() -> Vec<Case> {

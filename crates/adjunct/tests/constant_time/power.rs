@@ -3,7 +3,7 @@
 
 use super::cases::{Case, Prepared, bytes, region};
 use super::memcheck;
-use adjunct::adapter::cpu::awslc::rsa_any;
+use adjunct_cpu::rsa_any;
 
 pub fn cases() -> Vec<Case> {
     if !memcheck::running() {

@@ -3,13 +3,16 @@
 
 #![allow(dead_code, reason = "each test program uses its part")]
 
+use self::tally::Tally;
 use super::runner::itself;
 use adjunct::catalogue::Direction;
 use adjunct::catalogue::Function;
 use adjunct::counters::{self, Snapshot};
-use adjunct::ops::Tally;
 use std::process::{Child, Command, Output, Stdio};
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+
+#[path = "../tally/mod.rs"]
+pub mod tally;
 
 pub const SCENARIO: &str = "ADJUNCT_TEST_SCENARIO";
 

@@ -1,8 +1,8 @@
 //! What the files of the tree are, and how a tree is made and brought up to date.
 
-use crate::cards::device::Device;
-use adjunct_card::control::Node;
-use adjunct_card::machine::{Machine, Mask};
+use adjunct_card_state::control::Node;
+use adjunct_card_state::machine::{Machine, Mask};
+use adjunct_ztools::cards::device::Device;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::io;

@@ -13,9 +13,10 @@ mod steps;
 
 use super::change::{self, Done};
 use super::file::ConfigFile;
-use super::includes::FromDisk;
-use super::{DisableArgs, EnableArgs, programs};
+use super::{DisableArgs, EnableArgs};
 use adjunct_openssl_conf::{Model, Options, State};
+use adjunct_survey::FromDisk;
+use adjunct_survey::programs;
 use adjunct_tool::Failure;
 use adjunct_tool::files;
 use serde::Serialize;

@@ -4,12 +4,13 @@
 
 use super::steps::Steps;
 use super::{Target, TargetState};
+use crate::diff;
 use crate::openssl::change::{self, Done};
 use crate::openssl::check::{self, Check, Depth, Verdict};
 use crate::openssl::file::{ConfigFile, failed};
-use crate::openssl::includes::FromDisk;
-use crate::openssl::report::{self, Report};
+use crate::openssl::report::Report;
 use crate::openssl::{DisableArgs, EnableArgs};
+use adjunct_survey::FromDisk;
 use adjunct_tool::Failure;
 use adjunct_tool::files;
 use adjunct_tool::interrupt::interrupted;
@@ -141,7 +142,7 @@ pub(super) fn enable(args: &EnableArgs) -> Result<Done, Failure> {
     report.files = files.iter().map(|(path, ..)| path.clone()).collect();
     let old = |path: &Path| files::config(path).unwrap_or_default();
     report.changed = files.iter().any(|(path, new, _)| old(path) != *new);
-    report.diff = files.iter().map(|(path, new, _)| report::unified(path, &old(path), new)).collect();
+    report.diff = files.iter().map(|(path, new, _)| diff::unified(path, &old(path), new)).collect();
     let ask = format!("Make {} and the scripts in {}?", home.config.display(), scripts.display());
     if report.changed && change::agreed(&report, args.consent, args.common.json, &ask)? {
         report.checks = make(&files, &system.path)?;
@@ -308,7 +309,7 @@ pub(super) fn disable(args: &DisableArgs) -> Result<Done, Failure> {
     report.files.push(home.config.clone());
     report.changed = true;
     for path in &report.files {
-        report.diff += &report::unified(path, &files::config(path).map_err(|e| failed(path, &e))?, b"");
+        report.diff += &diff::unified(path, &files::config(path).map_err(|e| failed(path, &e))?, b"");
     }
     if !change::agreed(&report, args.consent, args.common.json, "Remove these files?")? {
         return Ok(Done { report, state: "is enabled for your ssh" });

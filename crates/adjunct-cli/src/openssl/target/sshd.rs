@@ -4,13 +4,15 @@ use super::environment;
 use super::service::{self, Environment, Service, VARIABLE};
 use super::steps::Steps;
 use super::{Target, TargetState};
+use crate::diff;
 use crate::openssl::change::{self, Done, Wanted};
 use crate::openssl::check::{self, Check, Depth, Verdict};
 use crate::openssl::file::{ConfigFile, failed};
-use crate::openssl::includes::FromDisk;
-use crate::openssl::report::{self, Report};
-use crate::openssl::{DisableArgs, EnableArgs, programs};
+use crate::openssl::report::Report;
+use crate::openssl::{DisableArgs, EnableArgs};
 use crate::ssh::lab::Programs;
+use adjunct_survey::FromDisk;
+use adjunct_survey::programs;
 use adjunct_tool::Failure;
 use adjunct_tool::files;
 use adjunct_tool::interrupt::interrupted;
@@ -52,7 +54,7 @@ impl Planned {
     }
 
     fn diff(&self) -> String {
-        report::unified(&self.path, self.old.as_ref().map_or(b"", |f| &f.bytes), &self.new)
+        diff::unified(&self.path, self.old.as_ref().map_or(b"", |f| &f.bytes), &self.new)
     }
 
     fn make(&self, steps: &mut Steps) -> Result<(), Failure> {
@@ -215,7 +217,7 @@ pub(super) fn disable(args: &DisableArgs) -> Result<Done, Failure> {
         } else {
             stripped.is_empty() && contains_line(&file.bytes, NEW_FILE)
         };
-        report.diff += &report::unified(&path, &file.bytes, if ours { b"" } else { &stripped });
+        report.diff += &diff::unified(&path, &file.bytes, if ours { b"" } else { &stripped });
         report.files.push(path.clone());
         files.push((file, stripped, ours));
     }

@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 
 /// A client that runs. Dropping it ends it, and a server of its own.
 #[derive(Debug)]
-pub(in crate::ssh) struct Login<'a> {
+pub struct Login<'a> {
     place: &'a Place,
     client: Option<Running>,
     /// The login's own server. It stays here when it has ended: its log says why a login failed.

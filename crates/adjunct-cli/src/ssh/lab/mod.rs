@@ -13,10 +13,12 @@ pub(crate) mod runtime;
 mod server;
 mod setup;
 
+pub use adjunct_tool::process::Environment;
 pub(in crate::ssh) use config::client_options;
-pub(in crate::ssh) use login::{Login, ssh};
+pub use login::Login;
+pub(in crate::ssh) use login::ssh;
 pub use place::{HOST, Place};
 pub use programs::Programs;
-pub(crate) use programs::locate;
+pub use programs::locate;
 pub use server::Sshd;
-pub use setup::{Environment, Setup};
+pub use setup::Setup;

@@ -32,7 +32,7 @@ impl Programs {
     ///
     /// # Errors
     /// [`Failure`] where there is none.
-    pub(in crate::ssh) fn scp(&self) -> Result<PathBuf, Failure> {
+    pub fn scp(&self) -> Result<PathBuf, Failure> {
         beside(&self.ssh, "scp")
     }
 
@@ -66,7 +66,7 @@ fn beside(ssh: &Path, name: &str) -> Result<PathBuf, Failure> {
 }
 
 /// Finds a program: the one given, or by its name in `PATH` and the system's folders.
-pub(crate) fn locate(name: &str, given: Option<&Path>, package: &str) -> Result<PathBuf, Failure> {
+pub fn locate(name: &str, given: Option<&Path>, package: &str) -> Result<PathBuf, Failure> {
     if let Some(path) = given {
         let found = fs::canonicalize(path).ok().filter(|p| p.is_file());
         return found.ok_or_else(|| Failure::new(format!("{}: no such program", path.display())));

@@ -115,7 +115,7 @@ fn deviation(values: &[f64], middle: f64) -> f64 {
 }
 
 /// The middle of `values`; 0 of none.
-pub(in crate::ssh) fn median(values: impl IntoIterator<Item = f64>) -> f64 {
+pub fn median(values: impl IntoIterator<Item = f64>) -> f64 {
     let mut values: Vec<f64> = values.into_iter().collect();
     values.sort_by(f64::total_cmp);
     let middle = values.len() / 2;

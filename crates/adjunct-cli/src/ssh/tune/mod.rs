@@ -28,7 +28,7 @@ use super::lab::keys::Type;
 use super::measure::Rig;
 use super::tryout;
 use crate::counted::Counted;
-use crate::module::Choice;
+use adjunct_survey::module::Choice;
 use adjunct_tool::Failure;
 use adjunct_tool::failure::{cannot_write, cause};
 use adjunct_tool::output;

@@ -5,7 +5,7 @@ use super::gain::Gain;
 use super::order::Lists;
 use super::plan::Plan;
 use super::survey::{Login, Pair, Survey};
-use crate::openssl::report::{painted, unified};
+use crate::diff::{painted, unified};
 use crate::ssh::measure::Spread;
 use adjunct_tool::output::Style;
 use serde::Serialize;

@@ -1,7 +1,7 @@
 //! Which modules of adjunct a running process has loaded, and what the OpenSSL configuration would have it load.
 
-use crate::openssl::programs;
 use adjunct_openssl_conf::Model;
+use adjunct_survey::programs;
 use adjunct_tool::files;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -49,7 +49,7 @@ pub(super) fn configured(conf: Option<&Path>) -> Configured {
         return Configured::Unknown;
     };
     let Ok(bytes) = files::config(&path) else { return Configured::No(path) };
-    match Model::read(&bytes, &crate::openssl::FromDisk) {
+    match Model::read(&bytes, &adjunct_survey::FromDisk) {
         Ok(model) if adjunct_openssl_conf::state(&model).adjunct.is_some() => Configured::Yes(path),
         Ok(_) => Configured::No(path),
         Err(_) => Configured::Unknown,

@@ -2,13 +2,13 @@
 
 use super::report::{Level, Part, Perf};
 use super::{Args, Since};
-use crate::module::{self, Purpose};
-use crate::openssl::programs;
-use crate::stats::rows::{order, queues};
 use crate::watch::ledger::Values;
 use crate::watch::sample::{Cards, Counted};
 use adjunct::catalogue::{Feature, Function, HERE, Reason};
 use adjunct::{cpu, ops};
+use adjunct_survey::module::{self, Purpose};
+use adjunct_survey::programs;
+use adjunct_ztools::stats::{order, queues};
 use std::collections::BTreeMap;
 use std::path::Path;
 
@@ -131,7 +131,7 @@ pub(super) fn cards(cards: &Cards, wanted: Option<usize>, perf: &mut Vec<Perf>) 
     };
     let online = machine.cards.iter().filter(|card| card.is_online()).count();
     perf.push(Perf { label: "cards_online", value: format!("{online};;;0;{}", machine.cards.len()) });
-    let named = |what: &dyn Fn(&adjunct_card::machine::Card) -> bool| {
+    let named = |what: &dyn Fn(&adjunct_card_state::machine::Card) -> bool| {
         let found = machine.cards.iter().filter(|card| what(card)).map(|card| format!("{:02x}", card.id));
         found.collect::<Vec<_>>().join(", ")
     };

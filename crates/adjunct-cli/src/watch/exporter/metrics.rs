@@ -4,14 +4,14 @@
 //! queues and reasons are the catalogue's; users are bounded by the ledger, mechanisms by their names, slots by [`SLOTS`].
 
 use super::families::{Family, Kind, Value, labels};
-use crate::pkcsconf::show::mechanism_name;
-use crate::stats::rows::{order, queues};
 use crate::watch::ledger::{Ledger, Values};
 use crate::watch::sample::{Cards, Counted, Sample};
 use adjunct::catalogue::{Feature, HERE, Kind as Split, Reason, Refusal};
 use adjunct::counters::{self, Cell, Strength};
 use adjunct::cpu;
-use adjunct_card::machine::{ACCELERATOR_COUNTERS, Card, Machine};
+use adjunct_card_state::machine::{ACCELERATOR_COUNTERS, Card, Machine};
+use adjunct_ztools::pkcsconf::show::mechanism_name;
+use adjunct_ztools::stats::{order, queues};
 use std::collections::BTreeMap;
 
 /// Slots of tokens with a label of their own; those with higher numbers are `other`.
@@ -260,10 +260,10 @@ fn of_this_program(sample: &Sample) -> Vec<Family> {
 mod tests {
     use super::super::families::{Format, text};
     use super::*;
-    use crate::stats::User;
-    use crate::stats::rows::tests::sample as counted;
     use adjunct::counters::Use;
-    use adjunct_card::machine::{Bus, Mask, Mode, Queue, Work};
+    use adjunct_card_state::machine::{Bus, Mask, Mode, Queue, Work};
+    use adjunct_ztools::stats::User;
+    use adjunct_ztools::stats::sample::sample as counted;
 
     fn machine() -> Machine {
         let bus = Bus {

@@ -3,11 +3,11 @@
 use super::app::{App, Then};
 use super::draw::{Title, draw};
 use super::views::Watch;
-use crate::stats::host_facts;
 use adjunct::counters;
 use adjunct_tool::Failure;
 use adjunct_tool::failure::cause;
 use adjunct_tool::interrupt::{catch_interrupts, interrupted};
+use adjunct_ztools::stats::host_facts;
 use ratatui::DefaultTerminal;
 use ratatui::crossterm::event::{self, Event, KeyEvent, KeyEventKind};
 use std::io;

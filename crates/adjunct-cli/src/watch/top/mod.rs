@@ -11,9 +11,9 @@ mod tests;
 mod views;
 mod work;
 
-use crate::stats::host_facts;
 use adjunct::counters;
 use adjunct_tool::{Failure, output};
+use adjunct_ztools::stats::host_facts;
 use app::App;
 use serde_json::{Map, Value, json};
 use std::fmt::Write;

@@ -5,11 +5,11 @@ use super::table::{Cell, Table, column};
 use super::table::{Column, Unit};
 use super::views::{BYTES, HW, OPS, Period, SHARE, SW, shown};
 use super::work::Work;
-use crate::stats::rows::order;
 use crate::watch::sample::Cards;
 use adjunct::catalogue::{Function, Queue, Reason};
 use adjunct::counters::{Cell as Counted, Snapshot};
-use adjunct_card::machine::ACCELERATOR_COUNTERS;
+use adjunct_card_state::machine::ACCELERATOR_COUNTERS;
+use adjunct_ztools::stats::order;
 
 /// A user or a process that counted something.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -189,7 +189,7 @@ impl Period {
             Cards::NotRunning | Cards::Unreadable(_) => Vec::new(),
         };
         let (now, before) = (counters(&self.now.cards), counters(&self.before.cards));
-        let row = |(at, (name, work)): (usize, (&&str, &adjunct_card::machine::Work))| {
+        let row = |(at, (name, work)): (usize, (&&str, &adjunct_card_state::machine::Work))| {
             let earlier = before.get(at).map_or(0, |work| work.operations);
             let done = work.operations.checked_sub(earlier).unwrap_or(work.operations);
             let name = name.replace("CTR", "CRT");

@@ -4,12 +4,12 @@ use super::parts::{Part, Who};
 use super::processes::{Doing, Processes};
 use super::table::{Cell, Column, Table, Unit, column};
 use super::work::Work;
-use crate::pkcsconf::show::mechanism_name;
-use crate::stats::rows::{order, queues};
 use crate::watch::sample::{Cards, Counted, Sample};
 use adjunct::catalogue::{Function, Queue as Lane, Reason};
 use adjunct::counters::{Snapshot, Strength, Use};
-use adjunct_card::machine::{Card, Machine, Queue};
+use adjunct_card_state::machine::{Card, Machine, Queue};
+use adjunct_ztools::pkcsconf::show::mechanism_name;
+use adjunct_ztools::stats::{order, queues};
 use std::collections::BTreeMap;
 
 /// A view.

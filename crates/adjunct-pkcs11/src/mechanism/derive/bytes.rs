@@ -1,7 +1,9 @@
 //! Keys made of keys and data by plain means: bits taken out, XOR, encryption of data, hashes.
 
-use super::Secret;
+use super::{Derivation, Derive, Secret};
 use crate::mechanism::hash::Hash;
+use crate::mechanism::params::Shape;
+use crate::mechanism::registry::{Entry, LONG};
 use crate::object::Object;
 use crate::rv::{Result, Rv, ensure};
 use adjunct::InOut;
@@ -9,6 +11,34 @@ use adjunct::ops::cipher::once::{Aes, TripleDes, cbc, ecb};
 use adjunct::ops::digest::Digest;
 use cryptoki_sys::*;
 use zeroize::Zeroizing;
+
+const fn entry(kind: CK_MECHANISM_TYPE, derive: Derive) -> Entry {
+    Entry::new(kind, 1, LONG, CKF_DERIVE, Shape::Derive(derive))
+}
+
+const fn hashes(kind: CK_MECHANISM_TYPE, hash: Hash) -> Entry {
+    entry(kind, Derive::Hash).hash(hash)
+}
+
+pub const ENTRIES: &[Entry] = &[
+    entry(CKM_CONCATENATE_BASE_AND_KEY, Derive::Key),
+    entry(CKM_CONCATENATE_BASE_AND_DATA, Derive::Data(|data| Derivation::BaseAndData(data))),
+    entry(CKM_CONCATENATE_DATA_AND_BASE, Derive::Data(|data| Derivation::DataAndBase(data))),
+    entry(CKM_XOR_BASE_AND_DATA, Derive::Data(|data| Derivation::Xor(data))),
+    entry(CKM_EXTRACT_KEY_FROM_KEY, Derive::Extract),
+    hashes(CKM_MD5_KEY_DERIVATION, Hash::Md5),
+    hashes(CKM_SHA1_KEY_DERIVATION, Hash::Sha1),
+    hashes(CKM_SHA224_KEY_DERIVATION, Hash::Sha224),
+    hashes(CKM_SHA256_KEY_DERIVATION, Hash::Sha256),
+    hashes(CKM_SHA384_KEY_DERIVATION, Hash::Sha384),
+    hashes(CKM_SHA512_KEY_DERIVATION, Hash::Sha512),
+    hashes(CKM_SHA512_224_KEY_DERIVATION, Hash::Sha512_224),
+    hashes(CKM_SHA512_256_KEY_DERIVATION, Hash::Sha512_256),
+    hashes(CKM_SHA3_224_KEY_DERIVATION, Hash::Sha3_224),
+    hashes(CKM_SHA3_256_KEY_DERIVATION, Hash::Sha3_256),
+    hashes(CKM_SHA3_384_KEY_DERIVATION, Hash::Sha3_384),
+    hashes(CKM_SHA3_512_KEY_DERIVATION, Hash::Sha3_512),
+];
 
 /// A block cipher's encryption of data under the base key, in whole blocks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

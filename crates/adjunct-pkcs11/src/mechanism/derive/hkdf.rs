@@ -1,13 +1,23 @@
 //! HKDF (RFC 5869).
 
-use super::Secret;
+use super::{Derive, Secret};
+use crate::mechanism::generate::random_key;
 use crate::mechanism::hash::Hash;
+use crate::mechanism::params::Shape;
+use crate::mechanism::registry::{Entry, LONG};
 use crate::object::Held;
 use crate::rv::{Result, Rv, ensure};
 use adjunct::ops::digest::MAX_SIZE;
 use adjunct::ops::kdf;
 use cryptoki_sys::*;
 use zeroize::Zeroizing;
+
+pub const ENTRIES: &[Entry] = &[
+    Entry::new(CKM_HKDF_DERIVE, 1, LONG, CKF_DERIVE, Shape::Derive(Derive::Hkdf { data: false })),
+    Entry::new(CKM_HKDF_DATA, 1, LONG, CKF_DERIVE, Shape::Derive(Derive::Hkdf { data: true })),
+    Entry::new(CKM_HKDF_KEY_GEN, 1, LONG, CKF_GENERATE, Shape::Ignored)
+        .secret(|mechanism, template| random_key(mechanism, template, CKK_HKDF, None, |_| true)),
+];
 
 /// CK_HKDF_PARAMS.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

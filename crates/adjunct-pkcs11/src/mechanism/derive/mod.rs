@@ -18,6 +18,61 @@ use crate::rv::{Result, Rv, ensure};
 use cryptoki_sys::*;
 use zeroize::Zeroizing;
 
+/// Which derivation a mechanism is, by what its parameter is read.
+#[derive(Debug, Clone, Copy)]
+pub enum Derive {
+    /// CK_ECDH1_DERIVE_PARAMS.
+    Agree {
+        cofactor: bool,
+    },
+    /// CK_HKDF_PARAMS; `data` where the result is no key.
+    Hkdf {
+        data: bool,
+    },
+    /// CK_SP800_108_KDF_PARAMS.
+    Counter,
+    DoublePipeline,
+    /// CK_SP800_108_FEEDBACK_KDF_PARAMS.
+    Feedback,
+    /// The handle of another key.
+    Key,
+    /// CK_KEY_DERIVATION_STRING_DATA.
+    Data(for<'a> fn(&'a [u8]) -> Derivation<'a>),
+    /// CK_EXTRACT_PARAMS.
+    Extract,
+    /// CK_KEY_DERIVATION_STRING_DATA.
+    AesEcb,
+    Des3Ecb,
+    /// CK_AES_CBC_ENCRYPT_DATA_PARAMS.
+    AesCbc,
+    /// CK_DES_CBC_ENCRYPT_DATA_PARAMS.
+    Des3Cbc,
+    /// Nothing: the hash that the mechanism names.
+    Hash,
+    /// CK_SSL3_MASTER_KEY_DERIVE_PARAMS; `rsa` where the premaster secret is RSA's.
+    TlsMaster {
+        rsa: bool,
+    },
+    /// CK_TLS12_MASTER_KEY_DERIVE_PARAMS.
+    Tls12Master {
+        rsa: bool,
+    },
+    /// CK_TLS12_EXTENDED_MASTER_KEY_DERIVE_PARAMS.
+    Tls12Extended {
+        rsa: bool,
+    },
+    /// CK_SSL3_KEY_MAT_PARAMS.
+    TlsKeys,
+    /// CK_TLS12_KEY_MAT_PARAMS; IVs are only given where `ivs`.
+    Tls12Keys {
+        ivs: bool,
+    },
+    /// CK_TLS_KDF_PARAMS.
+    TlsKdf,
+    /// CK_TLS_PRF_PARAMS.
+    TlsPrf,
+}
+
 /// Bytes of a new key.
 pub type Secret = Zeroizing<Vec<u8>>;
 

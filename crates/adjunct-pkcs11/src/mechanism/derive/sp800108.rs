@@ -1,7 +1,9 @@
 //! SP 800-108: counter, feedback and double-pipeline mode. What the pseudo-random function takes in is put together as the caller says.
 
-use super::Secret;
+use super::{Derive, Secret};
 use crate::mechanism::hash::Hash;
+use crate::mechanism::params::Shape;
+use crate::mechanism::registry::{Entry, LONG};
 use crate::object::{Held, Object};
 use crate::rv::{Result, Rv, ensure};
 use adjunct::ops::kdf::Prf as Hmac;
@@ -10,6 +12,16 @@ use cryptoki_sys::*;
 use zeroize::Zeroizing;
 
 const INVALID: Rv = Rv(CKR_MECHANISM_PARAM_INVALID);
+
+const fn entry(kind: CK_MECHANISM_TYPE, derive: Derive) -> Entry {
+    Entry::new(kind, 1, LONG, CKF_DERIVE, Shape::Derive(derive))
+}
+
+pub const ENTRIES: &[Entry] = &[
+    entry(CKM_SP800_108_COUNTER_KDF, Derive::Counter),
+    entry(CKM_SP800_108_FEEDBACK_KDF, Derive::Feedback),
+    entry(CKM_SP800_108_DOUBLE_PIPELINE_KDF, Derive::DoublePipeline),
+];
 
 /// CK_SP800_108_KDF_PARAMS, CK_SP800_108_FEEDBACK_KDF_PARAMS.
 #[derive(Debug, Clone, PartialEq, Eq)]

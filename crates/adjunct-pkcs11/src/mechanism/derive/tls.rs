@@ -1,13 +1,56 @@
 //! TLS 1.0 to 1.2 (RFC 2246, RFC 5246, RFC 7627, RFC 5705): master secrets, keys, exported material, Finished messages.
 
-use super::Secret;
+use super::{Derive, Secret};
 use crate::mechanism::hash::Hash;
-use crate::rv::{Result, Rv, ensure};
+use crate::mechanism::params::{Params, Shape};
+use crate::mechanism::registry::{Entry, LONG};
+use crate::mechanism::{Mechanism, digest, generate};
+use crate::object::attributes::Attributes;
+use crate::rv::{Result, Rv, ensure, fail};
 use adjunct::ops::kdf;
+use adjunct::ops::random::random;
 use cryptoki_sys::*;
 
 /// The length of master secrets, and of premaster secrets of RSA, in bytes.
 pub const SECRET: usize = 48;
+
+/// A derivation of a secret of 48 bytes.
+const fn of_secret(kind: CK_MECHANISM_TYPE, derive: Derive) -> Entry {
+    Entry::new(kind, SECRET as CK_ULONG, SECRET as CK_ULONG, CKF_DERIVE, Shape::Derive(derive))
+}
+
+/// A derivation of a secret of any length.
+const fn of_any(kind: CK_MECHANISM_TYPE, derive: Derive) -> Entry {
+    Entry::new(kind, 1, LONG, CKF_DERIVE, Shape::Derive(derive))
+}
+
+pub const ENTRIES: &[Entry] = &[
+    of_secret(CKM_TLS_MASTER_KEY_DERIVE, Derive::TlsMaster { rsa: true }),
+    of_any(CKM_TLS_MASTER_KEY_DERIVE_DH, Derive::TlsMaster { rsa: false }),
+    of_secret(CKM_TLS_KEY_AND_MAC_DERIVE, Derive::TlsKeys),
+    of_any(CKM_TLS_PRF, Derive::TlsPrf),
+    of_secret(CKM_TLS12_MASTER_KEY_DERIVE, Derive::Tls12Master { rsa: true }),
+    of_any(CKM_TLS12_MASTER_KEY_DERIVE_DH, Derive::Tls12Master { rsa: false }),
+    of_secret(CKM_TLS12_EXTENDED_MASTER_KEY_DERIVE, Derive::Tls12Extended { rsa: true }),
+    of_any(CKM_TLS12_EXTENDED_MASTER_KEY_DERIVE_DH, Derive::Tls12Extended { rsa: false }),
+    of_secret(CKM_TLS12_KEY_AND_MAC_DERIVE, Derive::Tls12Keys { ivs: true }),
+    of_secret(CKM_TLS12_KEY_SAFE_DERIVE, Derive::Tls12Keys { ivs: false }),
+    of_any(CKM_TLS12_KDF, Derive::TlsKdf),
+    of_any(CKM_TLS_KDF, Derive::TlsKdf),
+    Entry::new(CKM_TLS_PRE_MASTER_KEY_GEN, SECRET as CK_ULONG, SECRET as CK_ULONG, CKF_GENERATE, Shape::Version)
+        .secret(premaster),
+];
+
+/// A premaster secret of RSA: the version, and random bytes.
+fn premaster(mechanism: Mechanism<'_>, template: &Attributes) -> Result<generate::Secret> {
+    let Params::Version(version) = mechanism.params else { return fail(CKR_MECHANISM_PARAM_INVALID) };
+    let given = template.number(CKA_VALUE_LEN);
+    ensure(given.is_none_or(|length| length == SECRET as CK_ULONG), CKR_TEMPLATE_INCONSISTENT)?;
+    let mut value = adjunct::memory::zeros(SECRET)?;
+    random(&mut value);
+    value[..2].copy_from_slice(&version);
+    Ok((CKK_GENERIC_SECRET, value))
+}
 
 /// A pseudo-random function.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -24,7 +67,7 @@ impl Prf {
     /// # Errors
     /// `CKR_MECHANISM_PARAM_INVALID` where it is no hash.
     pub fn of(mechanism: CK_MECHANISM_TYPE) -> Result<Prf> {
-        if mechanism == CKM_TLS_PRF { Ok(Prf::Tls10) } else { Ok(Prf::Tls12(Hash::of(mechanism)?)) }
+        if mechanism == CKM_TLS_PRF { Ok(Prf::Tls10) } else { Ok(Prf::Tls12(digest::hash_of(mechanism)?)) }
     }
 
     /// Gives `length` pseudo-random bytes of a secret and a seed in parts.

@@ -1,17 +1,17 @@
 //! AES-CCM (SP 800-38C): one message with lengths known before, which counts once, with its bytes, after it ran.
 
-use crate::adapter::cpu::awslc::cipher_ccm;
 use crate::catalogue::Function;
 use crate::error::Error;
 use crate::ops::Tally;
 use crate::ops::cipher::{Block, direction};
 use crate::ops::held::Held;
+use adjunct_cpu::cipher::ccm;
 use adjunct_kernels::InOut;
 
 /// A key and the message at hand; wiped when dropped.
 #[derive(Debug, Clone, Default)]
 pub struct Ccm {
-    key: Held<cipher_ccm::Ccm>,
+    key: Held<ccm::Ccm>,
     /// `None` before a key is set.
     tally: Option<Tally>,
 }
@@ -76,7 +76,7 @@ impl Ccm {
         &mut self,
         encrypt: bool,
         io: InOut<'_>,
-        work: impl FnOnce(&mut cipher_ccm::Ccm, InOut<'_>) -> Result<R, Error>,
+        work: impl FnOnce(&mut ccm::Ccm, InOut<'_>) -> Result<R, Error>,
     ) -> Result<R, Error> {
         let Some(tally) = self.tally else { return Err(Error::Failed("AES-CCM without a key")) };
         let (ccm, bytes) = (self.key.clear_mut(), io.len());

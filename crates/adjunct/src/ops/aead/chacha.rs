@@ -1,13 +1,13 @@
 //! ChaCha20-Poly1305 (RFC 8439) as a stream: each piece of a message counts once, with its bytes, after it ran.
 
-use crate::adapter::cpu::awslc::cipher_chacha;
-pub use crate::adapter::cpu::awslc::cipher_chacha::TAG;
 use crate::catalogue::Function;
 use crate::error::Error;
 use crate::ops::Tally;
 pub use crate::ops::cipher::chacha::KEY;
 use crate::ops::cipher::{chacha, direction};
 use crate::ops::held::Held;
+use adjunct_cpu::cipher::chacha as cpu;
+pub use adjunct_cpu::cipher::chacha::TAG;
 use adjunct_kernels::InOut;
 
 /// The length of a nonce in bytes.
@@ -16,7 +16,7 @@ pub const NONCE: usize = super::DEFAULT_IV;
 /// A key and the message at hand; wiped when dropped.
 #[derive(Debug, Clone, Default)]
 pub struct ChaCha20Poly1305 {
-    key: Held<cipher_chacha::ChaCha20Poly1305>,
+    key: Held<cpu::ChaCha20Poly1305>,
     /// `None` before a key is set.
     tally: Option<Tally>,
 }

@@ -2,13 +2,13 @@
 //! TLS 1.2 records in place (RFC 5288). Each piece of text and each record counts once, after it was encrypted or decrypted.
 
 use super::{DEFAULT_IV, EXPLICIT_IV, FIXED_IV, TLS_AAD, same_tag};
-use crate::adapter::cpu::awslc::cipher_gcm::Gcm;
-pub use crate::adapter::cpu::awslc::cipher_gcm::TAG;
-use crate::adapter::cpu::awslc::random;
 use crate::catalogue::Function;
 use crate::error::Error;
 use crate::ops::Tally;
 use crate::ops::cipher::direction;
+use adjunct_cpu::cipher::gcm::Gcm;
+pub use adjunct_cpu::cipher::gcm::TAG;
+use adjunct_cpu::random;
 use adjunct_kernels::{InOut, opaque_debug, wipe};
 
 /// The longest IV in bytes.

@@ -1,15 +1,15 @@
 //! AES-GCM (SP 800-38D) without rules for the IV: a message at once, in parts whose state is the caller's, and as a stream. Each
 //! counts once, with its bytes, after it ran.
 
-use crate::adapter::cpu::awslc::cipher_gcm::Gcm;
-use crate::adapter::cpu::awslc::cipher_gcm_part;
-pub use crate::adapter::cpu::awslc::cipher_gcm_part::{Start, State};
 use crate::catalogue::{Direction, Function};
 use crate::error::Error;
 use crate::memory::boxed;
 use crate::ops::Tally;
 use crate::ops::cipher::{Block, direction};
 use crate::ops::held::Held;
+use adjunct_cpu::cipher::gcm::Gcm;
+use adjunct_cpu::cipher::gcm_part;
+pub use adjunct_cpu::cipher::gcm_part::{Start, State};
 use adjunct_kernels::InOut;
 
 /// A whole message under a key of which nothing is kept, and its tag. Decrypting, what comes out is not authenticated until the tag has
@@ -86,7 +86,7 @@ pub const fn hashes(iv: usize) -> bool {
 /// [`Error::Length`] for a key that is not 16, 24 or 32 bytes.
 #[inline]
 pub fn start(key: &[u8], iv: &[u8]) -> Result<Start, Error> {
-    let start = cipher_gcm_part::start(key, iv)?;
+    let start = gcm_part::start(key, iv)?;
     if hashes(iv.len()) {
         Tally::new(Function::Ghash, 0).count(Direction::Encrypt, iv.len());
     }
@@ -100,7 +100,7 @@ pub fn start(key: &[u8], iv: &[u8]) -> Result<Start, Error> {
 #[inline]
 pub fn part(key: &[u8], state: &mut State, encrypt: bool, aad: &[u8], text: InOut<'_>) -> Result<(), Error> {
     let bytes = text.len();
-    cipher_gcm_part::part(key, state, encrypt, aad, text)?;
+    gcm_part::part(key, state, encrypt, aad, text)?;
     Tally::new(Function::AesGcm, key.len() * 8).count(direction(encrypt), bytes);
     Ok(())
 }
@@ -111,7 +111,7 @@ pub fn part(key: &[u8], state: &mut State, encrypt: bool, aad: &[u8], text: InOu
 /// As for [`start`].
 #[inline]
 pub fn last(key: &[u8], subkey: &Block, first: &Block, aad: u64, text: u64, hash: &mut Block) -> Result<(), Error> {
-    cipher_gcm_part::last(key, subkey, first, aad, text, hash)?;
+    gcm_part::last(key, subkey, first, aad, text, hash)?;
     Tally::new(Function::Ghash, 0).count(Direction::Encrypt, hash.len());
     Ok(())
 }

@@ -16,7 +16,7 @@ pub const DEFAULT_IV: usize = 12;
 
 /// Fills an IV with random bytes.
 pub fn random_iv(iv: &mut [u8]) {
-    crate::adapter::cpu::awslc::random(iv);
+    adjunct_cpu::random(iv);
 }
 
 /// The length in the header of a TLS record.

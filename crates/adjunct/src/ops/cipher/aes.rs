@@ -2,10 +2,10 @@
 
 use super::modes::{Read, Work};
 use super::{Chain, Mode, Shared};
-use crate::adapter::cpu::awslc::cipher::AesKey;
 use crate::catalogue::Function;
 use crate::error::Error;
 use crate::ops::held::Held;
+use adjunct_cpu::cipher::aes::AesKey;
 use adjunct_kernels::InOut;
 
 macro_rules! modes {
@@ -66,7 +66,6 @@ modes! {
 
 fn cfb1(key: &AesKey, encrypt: bool, chain: Chain<'_>, io: InOut<'_>) {
     let bits = if chain.bits { io.len() } else { io.len() * 8 };
-    // SAFETY: no longer than what was given, which is valid for as many bytes as the bits need (`Chain::bits`).
-    let io = unsafe { InOut::from_raw(io.input(), io.output(), bits.div_ceil(8)) };
+    let (io, _) = io.split_at(bits.div_ceil(8));
     key.cfb1(encrypt, chain.iv, bits, io);
 }

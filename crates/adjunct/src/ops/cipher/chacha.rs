@@ -2,11 +2,11 @@
 
 use super::modes::Work;
 use super::{Chain, Counted, Mode};
-use crate::adapter::cpu::awslc::cipher_chacha::ChaCha20;
-pub use crate::adapter::cpu::awslc::cipher_chacha::{Begun, COUNTER, KEY};
 use crate::catalogue::Function;
 use crate::error::Error;
 use crate::ops::held::Held;
+use adjunct_cpu::cipher::chacha::ChaCha20;
+pub use adjunct_cpu::cipher::chacha::{Begun, COUNTER, KEY};
 use adjunct_kernels::InOut;
 
 /// A key as 32 bytes.

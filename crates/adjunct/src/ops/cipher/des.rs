@@ -2,13 +2,14 @@
 
 use super::modes::{Read, Work};
 use super::{Chain, Mode, Shared};
-use crate::adapter::cpu::awslc::cipher_des::{self, Des};
-pub use crate::adapter::cpu::awslc::cipher_des::{BLOCK, KEY};
-use crate::adapter::cpu::awslc::random;
 use crate::catalogue::Function;
 use crate::error::Error;
 use crate::ops::held::Held;
+use adjunct_cpu::cipher::des::{self, Des};
+pub use adjunct_cpu::cipher::des::{BLOCK, KEY};
+use adjunct_cpu::random;
 use adjunct_kernels::InOut;
+use adjunct_lanes::tdes;
 
 /// CBC with three keys. The IV is the first 8 bytes of [`Chain::iv`].
 #[derive(Debug, Clone, Default)]
@@ -31,7 +32,11 @@ impl Read for Cbc {
     fn read(&self, encrypt: bool, chain: Chain<'_>, io: InOut<'_>) {
         let des = self.0.clear();
         if let Some(iv) = chain.iv.first_chunk_mut() {
-            des.cbc(encrypt, iv, io);
+            if encrypt {
+                tdes::cbc_encrypt(des, iv, io);
+            } else {
+                des.cbc(false, iv, io);
+            }
         }
     }
 }
@@ -48,5 +53,5 @@ impl Mode for Cbc {
 /// Makes a random key, whose bytes have odd parity (FIPS 46-3).
 pub fn random_key(key: &mut [u8]) {
     random(key);
-    cipher_des::set_odd_parity(key);
+    des::set_odd_parity(key);
 }

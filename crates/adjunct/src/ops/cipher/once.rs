@@ -2,12 +2,13 @@
 //! bytes, in its direction, after it ran.
 
 use super::direction;
-use crate::adapter::cpu::awslc::cipher::AesKey;
-use crate::adapter::cpu::awslc::cipher_des::Des;
 use crate::catalogue::Function;
 use crate::error::Error;
 use crate::ops::Tally;
+use adjunct_cpu::cipher::aes::AesKey;
+use adjunct_cpu::cipher::des::Des;
 use adjunct_kernels::{InOut, wipe};
+use adjunct_lanes::tdes;
 use schedule::Schedule;
 use zeroize::Zeroizing;
 
@@ -173,7 +174,11 @@ impl Schedule<8> for Des {
     }
 
     fn cbc(&self, encrypt: bool, iv: &mut [u8; 8], io: InOut<'_>) {
-        self.cbc(encrypt, iv, io);
+        if encrypt {
+            tdes::cbc_encrypt(self, iv, io);
+        } else {
+            self.cbc(false, iv, io);
+        }
     }
 
     fn ctr_list(&self, list: &[u8], io: InOut<'_>) {

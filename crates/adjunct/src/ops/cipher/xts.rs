@@ -1,18 +1,18 @@
 //! AES-XTS (IEEE 1619, SP 800-38E).
 
 use super::{Block, direction};
-use crate::adapter::cpu::awslc::cipher_xts;
-pub use crate::adapter::cpu::awslc::cipher_xts::MAX_UNIT;
 use crate::catalogue::Function;
 use crate::error::Error;
 use crate::ops::Tally;
 use crate::ops::held::Held;
+use adjunct_cpu::cipher::xts;
+pub use adjunct_cpu::cipher::xts::MAX_UNIT;
 use adjunct_kernels::InOut;
 
 /// The keys of AES-XTS and the tally: each call counts once, in the direction of the keys, after it ran.
 #[derive(Debug, Clone, Default)]
 pub struct Xts {
-    keys: Held<cipher_xts::Xts>,
+    keys: Held<xts::Xts>,
     encrypt: bool,
     /// `None` before keys are set.
     tally: Option<Tally>,
@@ -76,7 +76,7 @@ impl Xts {
     fn counted(
         &self,
         io: InOut<'_>,
-        work: impl FnOnce(&cipher_xts::Xts, InOut<'_>) -> Result<(), Error>,
+        work: impl FnOnce(&xts::Xts, InOut<'_>) -> Result<(), Error>,
     ) -> Result<(), Error> {
         let Some(tally) = self.tally else { return Err(Error::Failed("AES-XTS without keys")) };
         let (keys, bytes) = (self.keys.clear(), io.len());

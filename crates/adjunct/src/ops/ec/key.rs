@@ -1,13 +1,14 @@
 //! A key, and what is done with it.
 
-use super::{Curve, Form, Group, MAX_FIELD, MAX_POINT, MAX_SIGNATURE, Operation, cpu, der};
-use crate::adapter::Outcome;
-use crate::adapter::lanes::nist as lanes;
-use crate::adapter::registry::{Adapter, Route, online};
+use super::{Curve, Form, Group, MAX_FIELD, MAX_POINT, MAX_SIGNATURE, Operation, cpu};
 use crate::catalogue::Direction;
+use crate::catalogue::Outcome;
 use crate::error::Error;
 use crate::ops::Tally;
 use crate::ops::held::Held;
+use adjunct_base::registry::{Adapter, Route, online};
+use adjunct_cpu::der;
+use adjunct_lanes::nist as lanes;
 
 /// A public key, a private key, or both, on one of the curves, and where its operations count. Immutable; usable from all threads;
 /// a clone is the same key.

@@ -1,15 +1,14 @@
 //! Elliptic curves: ECDSA (FIPS 186-5), ECDH (SP 800-56A, 5.7.1.2) and key pairs, on the NIST curves and on Brainpool's.
 
-mod der;
 mod key;
 
-pub use crate::adapter::cpu::curve::{Curve, Form, Group, MAX_FIELD, MAX_POINT};
-pub use der::MAX_SIGNATURE;
+pub use adjunct_cpu::curve::{Curve, Form, Group, MAX_FIELD, MAX_POINT};
+pub use adjunct_cpu::der::MAX_SIGNATURE;
 pub use key::Key;
 
 use super::Tally;
-use crate::adapter::cpu::awslc::ec as cpu;
 use crate::catalogue::Function;
+use adjunct_cpu::ec as cpu;
 
 /// Builds what is built only once, so that no later call does: one of another thread could then stand still in a fork's child. The
 /// curves that [`Curve`] has need none of it.

@@ -1,12 +1,12 @@
 //! Ed25519 (RFC 8032, 5.1).
 
 use super::{Private, count};
-use crate::adapter::Outcome;
-use crate::adapter::cpu::awslc::ecx as cpu;
-use crate::adapter::lanes::curve as lanes;
+use crate::catalogue::Outcome;
 use crate::catalogue::{Direction, Function};
 use crate::error::Error;
 use crate::ops::Tally;
+use adjunct_cpu::ecx as cpu;
+use adjunct_lanes::curve as lanes;
 
 /// The length of every key, in bytes.
 pub const KEY: usize = cpu::KEY;

@@ -2,10 +2,10 @@
 //! by the library alone.
 
 use super::{Private, first};
-use crate::adapter::cpu::awslc::random;
-use crate::adapter::cpu::curve448 as cpu;
 use crate::catalogue::{Direction, Function};
 use crate::ops::Delegated;
+use adjunct_cpu::curve448 as cpu;
+use adjunct_cpu::random;
 use zeroize::Zeroizing;
 
 /// The length of every key, in bytes.

@@ -8,7 +8,7 @@ pub mod x448;
 
 use super::held::Held;
 use super::{Delegated, Tally};
-use crate::adapter::Outcome;
+use crate::catalogue::Outcome;
 use crate::catalogue::{Direction, Function};
 use adjunct_kernels::opaque_debug;
 use zeroize::Zeroizing;

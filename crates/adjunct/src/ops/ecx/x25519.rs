@@ -1,9 +1,9 @@
 //! X25519 (RFC 7748, 5 and 6.1).
 
 use super::{Private, count};
-use crate::adapter::cpu::awslc::ecx as cpu;
-use crate::adapter::lanes::curve as lanes;
 use crate::catalogue::Function;
+use adjunct_cpu::ecx as cpu;
+use adjunct_lanes::curve as lanes;
 use zeroize::Zeroizing;
 
 /// The length of every key and of a shared secret, in bytes.

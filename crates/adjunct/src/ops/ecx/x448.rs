@@ -1,9 +1,9 @@
 //! X448 (RFC 7748, 5 and 6.2): by instructions, or else by the caller's `library`, which gives `None` where it fails.
 
 use super::{Private, first};
-use crate::adapter::cpu::awslc::random;
-use crate::adapter::cpu::curve448 as cpu;
 use crate::catalogue::Function;
+use adjunct_cpu::curve448 as cpu;
+use adjunct_cpu::random;
 use zeroize::Zeroizing;
 
 /// The length of every key and of a shared secret, in bytes.

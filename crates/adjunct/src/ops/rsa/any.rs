@@ -1,10 +1,10 @@
 //! RSA by bare numbers, of any size and with any public exponent.
 
 use super::Generated;
-use crate::adapter::cpu::awslc::{random, rsa_any};
 use crate::catalogue::{Direction, Function};
 use crate::error::Error;
 use crate::ops::Tally;
+use adjunct_cpu::{random, rsa_any};
 
 /// The significant bits of a big-endian number.
 pub fn bits(number: &[u8]) -> usize {

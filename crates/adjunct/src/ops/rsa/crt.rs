@@ -1,24 +1,20 @@
 //! Private keys of which only the Chinese-remainder part is known (RFC 8017, 3.2, second form, without n and e).
 
-pub use crate::adapter::cpu::awslc::rsa_crt::turned;
+pub use adjunct_cpu::rsa_crt::turned;
 
 use super::Crt;
-use crate::adapter::Outcome;
-use crate::adapter::cpu::awslc::rsa_crt as cpu;
-use crate::adapter::lanes::rsa::{self as lanes, Prepared};
-use crate::adapter::registry::{Adapter, Route};
+use super::route::Routed;
+use crate::catalogue::Outcome;
 use crate::catalogue::{Direction, Function};
 use crate::error::Error;
 use crate::ops::Tally;
-use crate::slab::Entry;
+use adjunct_cpu::rsa_crt as cpu;
 
 /// A private key without its public exponent, of any two odd primes, and where its operations count. Immutable; threads share it.
 #[derive(Debug)]
 pub struct CrtKey {
     cpu: cpu::CrtKey,
-    /// The key as lanes need it; `None` where they do not take it.
-    lanes: Option<Entry<Prepared>>,
-    route: Route,
+    routed: Routed,
     tally: Tally,
 }
 
@@ -30,9 +26,9 @@ impl CrtKey {
     /// above 0, dp and dq prime to p - 1 and q - 1 and of one public exponent, and `qinv * q` 1 modulo `p`; [`Error::Memory`].
     pub fn new(crt: &Crt<'_>) -> Result<CrtKey, Error> {
         let cpu = cpu::CrtKey::new(crt)?;
-        let lanes = cpu.key().map(Prepared::new).transpose()?.flatten();
+        let routed = Routed::new(cpu.key())?;
         let tally = Tally::on(cpu.path(), Function::RsaCrt, cpu.bits());
-        Ok(CrtKey { cpu, lanes, route: Route::new(), tally })
+        Ok(CrtKey { cpu, routed, tally })
     }
 
     /// The size of the modulus in bits.
@@ -56,11 +52,7 @@ impl CrtKey {
     /// [`Error::Unsupported`] where `input` is not below the modulus, [`Error::Length`] where the buffers are too short or
     /// differ, [`Error::Verify`] where the result is wrong, [`Error::Memory`]; nothing of it is in `out` then.
     pub fn private(&self, input: &[u8], out: &mut [u8]) -> Result<(), Error> {
-        let in_lanes = match self.route.find(|| self.lanes.as_ref().map(|prepared| prepared.adapter())) {
-            Adapter::Lanes | Adapter::Card => self.in_lanes(input, out),
-            Adapter::Cpu => None,
-        };
-        let outcome = match in_lanes {
+        let outcome = match self.elsewhere(input, out) {
             Some(outcome) => outcome,
             None => self.cpu.private(input, out)?,
         };
@@ -68,15 +60,15 @@ impl CrtKey {
         Ok(())
     }
 
-    /// Runs the operation in lanes; `None` where they do not take the key, or something is wrong with it or the input.
-    fn in_lanes(&self, input: &[u8], out: &mut [u8]) -> Option<Outcome> {
-        let prepared = self.lanes.as_ref()?;
-        let zeros = out.len().checked_sub(prepared.size()).filter(|_| input.len() == out.len())?;
+    /// In lanes or by a card; `None` where they do not take the key, or something is wrong with it or the input.
+    fn elsewhere(&self, input: &[u8], out: &mut [u8]) -> Option<Outcome> {
+        let taken = self.routed.taken()?;
+        let zeros = out.len().checked_sub(taken.size()).filter(|_| input.len() == out.len())?;
         if !self.takes(input) {
             return None;
         }
         let (front, out) = out.split_at_mut(zeros);
-        let outcome = lanes::private(prepared, &input[zeros..], out)?;
+        let outcome = taken.private(&input[zeros..], out)?;
         front.fill(0);
         Some(outcome)
     }

@@ -2,8 +2,8 @@
 
 use super::pkcs1::{mask, pkcs1_scan, shift_left};
 use super::{Key, MAX_SIZE};
-use crate::adapter::cpu::awslc::digest::{Digest, SHA256};
 use crate::error::Error;
+use adjunct_cpu::digest::{Digest, SHA256};
 use subtle::{ConditionallySelectable, ConstantTimeLess};
 use zeroize::Zeroizing;
 

@@ -1,16 +1,14 @@
 //! A key, and the two raw operations with it.
 
+use super::route::Routed;
 use super::{Numbers, Part};
-use crate::adapter::cpu::awslc::digest::{Digest, SHA256};
-use crate::adapter::cpu::awslc::{rsa as cpu, rsa_any};
-use crate::adapter::lanes::rsa::{self as lanes, Prepared};
-use crate::adapter::registry::{Adapter, Route};
 use crate::catalogue::{Direction, Function};
 use crate::error::Error;
 use crate::memory::{Kept, WriteOnce};
 use crate::ops::Tally;
 use crate::ops::held::Held;
-use crate::slab::Entry;
+use adjunct_cpu::digest::{Digest, SHA256};
+use adjunct_cpu::{rsa as cpu, rsa_any};
 use adjunct_kernels::opaque_debug;
 use zeroize::Zeroizing;
 
@@ -23,9 +21,7 @@ pub struct Key {
 
 struct Clear {
     cpu: cpu::Key,
-    /// The key as lanes need it; `None` where they do not take it.
-    lanes: Option<Entry<Prepared>>,
-    route: Route,
+    routed: Routed,
     /// SHA-256 of `d`, the key's part in implicit rejection.
     d_hash: WriteOnce<Zeroizing<[u8; 32]>>,
 }
@@ -83,12 +79,8 @@ impl Key {
     fn clear(cpu: cpu::Key) -> Result<Key, Error> {
         let public = Tally::new(Function::RsaMe, cpu.bits());
         let private = cpu.by_primes().map_or(public, |path| Tally::on(path, Function::RsaCrt, cpu.bits()));
-        let lanes = Prepared::new(&cpu)?;
-        Ok(Key {
-            held: Held::Clear(Clear { cpu, lanes, route: Route::new(), d_hash: WriteOnce::default() }),
-            private,
-            public,
-        })
+        let routed = Routed::new(Some(&cpu))?;
+        Ok(Key { held: Held::Clear(Clear { cpu, routed, d_hash: WriteOnce::default() }), private, public })
     }
 
     /// The public half.
@@ -149,14 +141,12 @@ impl Key {
     /// [`Error::Length`] where they do not, [`Error::Unsupported`] where `input` is not below the modulus,
     /// [`Error::InvalidKey`] without a private exponent or with one that does not belong to `e`, [`Error::Memory`].
     pub fn private(&self, input: &[u8], out: &mut [u8]) -> Result<(), Error> {
-        let Clear { cpu, lanes, route, .. } = self.held.clear();
-        let in_lanes = match (route.find(|| lanes.as_ref().map(|prepared| prepared.adapter())), lanes) {
-            (Adapter::Lanes | Adapter::Card, Some(prepared)) if out.len() == input.len() => {
-                lanes::private(prepared, input, out)
-            }
+        let Clear { cpu, routed, .. } = self.held.clear();
+        let elsewhere = match routed.taken() {
+            Some(taken) if out.len() == input.len() => taken.private(input, out),
             _ => None,
         };
-        let outcome = match in_lanes {
+        let outcome = match elsewhere {
             Some(outcome) => outcome,
             None => cpu.private(input, out)?.outcome,
         };

@@ -1,7 +1,7 @@
 //! MGF1, the mask of PSS and OAEP.
 
 use super::Method;
-use crate::adapter::cpu::awslc::digest::Digest;
+use adjunct_cpu::digest::Digest;
 use zeroize::Zeroizing;
 
 /// MGF1 (RFC 8017, B.2.1) of `seed`, added to `out`.

@@ -19,11 +19,12 @@ mod oaep;
 mod pkcs1;
 mod premaster;
 mod pss;
+mod route;
 mod signature;
 
-pub use crate::adapter::cpu::awslc::digest::{Method, SHA1};
-pub use crate::adapter::cpu::awslc::rsa::{Crt, MAX_SIZE, Numbers, Part};
-pub use crate::adapter::cpu::awslc::rsa_any::Generated;
+pub use adjunct_cpu::digest::{Method, SHA1};
+pub use adjunct_cpu::rsa::{Crt, MAX_SIZE, Numbers, Part};
+pub use adjunct_cpu::rsa_any::Generated;
 pub use any::{Form, bits, generate, power, random_exponent};
 pub use crt::{CrtKey, turned};
 pub use encryption::Encryption;

@@ -2,9 +2,9 @@
 
 use super::mgf1::mgf1_xor;
 use super::{Method, TOO_LONG};
-use crate::adapter::cpu::awslc::digest::Digest;
-use crate::adapter::cpu::awslc::random;
 use crate::error::Error;
+use adjunct_cpu::digest::Digest;
+use adjunct_cpu::random;
 use subtle::{Choice, ConditionallySelectable, ConstantTimeEq};
 
 /// EME-OAEP encoding (RFC 8017, 7.1.1) into `block`, which is of the modulus's length.

@@ -2,8 +2,8 @@
 
 use super::TOO_LONG;
 use super::hash::{Hash, oid};
-use crate::adapter::cpu::awslc::random;
 use crate::error::Error;
+use adjunct_cpu::random;
 use subtle::{Choice, ConditionallySelectable, ConstantTimeEq, ConstantTimeLess};
 
 /// EMSA-PKCS1-v1_5 (RFC 8017, 9.2) of a digest, or of `data` as it stands without one.

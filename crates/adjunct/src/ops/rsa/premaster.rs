@@ -1,7 +1,7 @@
 //! PKCS#1 v1.5 decryption of a TLS premaster secret.
 
-use crate::adapter::cpu::awslc;
 use crate::error::Error;
+use adjunct_cpu as cpu;
 use subtle::{ConditionallySelectable, ConstantTimeEq};
 use zeroize::Zeroizing;
 
@@ -18,7 +18,7 @@ pub fn premaster_decode(client: u32, alternative: u32, block: &[u8], out: &mut [
         return Err(Error::Verify);
     }
     let mut random = Zeroizing::new([0; PREMASTER]);
-    awslc::random(&mut random[..]);
+    cpu::random(&mut random[..]);
     premaster_choose(client, alternative, block, &random, out);
     Ok(())
 }

@@ -2,9 +2,9 @@
 
 use super::mgf1::mgf1_xor;
 use super::{Method, TOO_LONG};
-use crate::adapter::cpu::awslc::digest::Digest;
-use crate::adapter::cpu::awslc::random;
 use crate::error::Error;
+use adjunct_cpu::digest::Digest;
+use adjunct_cpu::random;
 
 /// How long a PSS salt is to be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

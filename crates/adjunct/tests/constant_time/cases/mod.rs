@@ -5,6 +5,7 @@
 
 mod aes;
 mod curve;
+mod des;
 mod nist;
 mod padding;
 mod rsa;
@@ -43,6 +44,7 @@ pub struct Prepared {
 pub fn all() -> Vec<Case> {
     let mut cases = aes::cases();
     cases.extend(stream::cases());
+    cases.extend(des::cases());
     cases.extend(nist::cases());
     cases.extend(padding::cases());
     cases.extend(rsa::cases());

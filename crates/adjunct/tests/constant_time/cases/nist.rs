@@ -1,9 +1,9 @@
 //! ECDSA, ECDH and public keys on the NIST curves in eight lanes, and the nonces made for them.
 
 use super::{Case, Prepared, bytes, region};
-use adjunct::adapter::cpu::curve::{self, MAX_FIELD};
-use adjunct::adapter::cpu::nonce::Nonces;
 use adjunct::catalogue::Feature::{Avx512, Ifma};
+use adjunct_cpu::curve::{self, MAX_FIELD};
+use adjunct_cpu::nonce::Nonces;
 use adjunct_kernels::nist::{
     BrainpoolP256, Curve, DeriveJob, NonceJob, Nonced, P256, P384, P521, PublicJob, SignJob, derive, public,
     public_shared, sign, sign_shared,

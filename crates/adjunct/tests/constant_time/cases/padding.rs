@@ -1,9 +1,9 @@
 //! Encodings and paddings: what was decrypted is secret, and so is whether it is well-formed, until the caller is told.
 
 use super::{Case, Prepared, bytes, call, region};
-use adjunct::adapter::cpu::awslc::digest::SHA256;
 use adjunct::ops::rsa::{PREMASTER, oaep_decode, pkcs1_decode, premaster_choose};
 use adjunct::ops::tls_record;
+use adjunct_cpu::digest::SHA256;
 use std::hint::black_box;
 
 /// A record of 400 bytes whose padding is right or wrong, and of many lengths, by the seed.

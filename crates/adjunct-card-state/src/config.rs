@@ -1,0 +1,279 @@
+//! `/etc/adjunct/cards.conf`: which cards there are.
+//!
+//! ```toml
+//! # What cards are called: ADJ8A as they are, or CEX8A for scripts that know IBM's alone.
+//! type = "ADJ8"
+//! # Of one user in a card: requests that may wait, connections, and its share of the workers' time, in hundredths.
+//! waiting = 1024
+//! connections = 512
+//! share = 100
+//! # Cards on a CPU without lanes (AVX-512 IFMA, or AVX2 and FMA), too: they make nothing faster there, and programs ask them by ADJUNCT_CARDS=always alone.
+//! without-lanes = false
+//!
+//! [[card]]
+//! id = 0
+//! mode = "accelerator"
+//! domains = [0]
+//! # Threads; as many as CPUs without it.
+//! workers = 2
+//! ```
+//! Without a file there is one accelerator, card 0 with domain 0.
+#![forbid(unsafe_code)]
+
+use crate::machine::Mode;
+use crate::state::{MAX_CARDS, MAX_QUEUES};
+use serde::Deserialize;
+use std::collections::BTreeSet;
+use std::io::{ErrorKind, Read};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::Path;
+
+/// Path of the configuration, unless the daemon is told otherwise.
+pub const PATH: &str = "/etc/adjunct/cards.conf";
+
+/// More than this is no configuration, in bytes.
+const LONGEST: u64 = 1 << 20;
+
+/// The configuration: the cards, and the limits of each user.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Config {
+    /// The first four characters of a card's type.
+    pub kind: String,
+    /// The most requests of one user that may wait in a card.
+    pub waiting: usize,
+    /// The most connections of one user to a card.
+    pub connections: usize,
+    /// The share of the workers' time that one user may have, in hundredths.
+    pub share: u32,
+    /// Cards serve where the CPU has no lanes, too.
+    pub without_lanes: bool,
+    /// The cards, by ascending number.
+    pub cards: Vec<CardConfig>,
+}
+
+/// What one user may have.
+#[derive(Debug, Clone, Copy)]
+pub struct Limits {
+    /// Requests that wait.
+    pub waiting: usize,
+    /// Of the time of all workers, in hundredths.
+    pub share: u32,
+    /// Connections.
+    pub connections: usize,
+}
+
+/// A card.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CardConfig {
+    /// Its number.
+    pub id: u8,
+    /// The card's mode: the requests that it serves.
+    pub mode: Mode,
+    /// Its domains, ascending.
+    pub domains: Vec<u8>,
+    /// Its threads.
+    pub workers: usize,
+}
+
+/// An error that makes a configuration unusable.
+#[derive(Debug, thiserror::Error)]
+#[error("{path}: {what}")]
+pub struct Error {
+    /// The file.
+    pub path: String,
+    /// What is wrong, and where.
+    pub what: String,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct File {
+    #[serde(rename = "type", default = "kind")]
+    kind: String,
+    #[serde(default = "waiting")]
+    waiting: usize,
+    #[serde(default = "connections")]
+    connections: usize,
+    #[serde(default = "share")]
+    share: u32,
+    #[serde(default, rename = "without-lanes")]
+    without_lanes: bool,
+    #[serde(rename = "card", default)]
+    cards: Vec<CardTable>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct CardTable {
+    id: u8,
+    #[serde(default = "mode")]
+    mode: Mode,
+    #[serde(default = "domains")]
+    domains: Vec<u8>,
+    workers: Option<usize>,
+}
+
+fn kind() -> String {
+    "ADJ8".into()
+}
+
+fn waiting() -> usize {
+    1024
+}
+
+fn connections() -> usize {
+    512
+}
+
+fn share() -> u32 {
+    100
+}
+
+fn mode() -> Mode {
+    Mode::Accelerator
+}
+
+fn domains() -> Vec<u8> {
+    vec![0]
+}
+
+/// The CPUs that this process may use.
+pub fn cpus() -> usize {
+    std::thread::available_parallelism().map_or(1, std::num::NonZero::get)
+}
+
+/// The text of a regular file. A FIFO is not waited for, and a device not read without end.
+fn text_of(path: &Path) -> std::io::Result<String> {
+    let nonblocking = rustix::fs::OFlags::NONBLOCK.bits().cast_signed();
+    let file = std::fs::File::options().read(true).custom_flags(nonblocking).open(path)?;
+    if !file.metadata()?.is_file() {
+        return Err(std::io::Error::new(ErrorKind::InvalidInput, "is no regular file"));
+    }
+    std::io::read_to_string(file.take(LONGEST))
+}
+
+impl Config {
+    /// The limits of each user.
+    pub fn limits(&self) -> Limits {
+        Limits { waiting: self.waiting, connections: self.connections, share: self.share }
+    }
+
+    /// Reads a configuration. If the file does not exist and was not named (`must_be`), the configuration is one accelerator.
+    ///
+    /// # Errors
+    /// [`Error`], with the line where the text is wrong.
+    pub fn read(path: &Path, must_be: bool) -> Result<Config, Error> {
+        let failed = |what: String| Error { path: path.display().to_string(), what };
+        match text_of(path) {
+            Ok(text) => Config::parse(&text).map_err(failed),
+            Err(error) if error.kind() == ErrorKind::NotFound && !must_be => {
+                Config::parse("[[card]]\nid = 0\n").map_err(failed)
+            }
+            Err(error) => Err(failed(error.to_string())),
+        }
+    }
+
+    /// Reads the text of a file.
+    ///
+    /// # Errors
+    /// What is wrong, and where.
+    pub fn parse(text: &str) -> Result<Config, String> {
+        let file: File = toml::from_str(text).map_err(|error| {
+            let before = error.span().and_then(|span| text.get(..span.start)).unwrap_or_default();
+            let words: Vec<&str> = error.message().lines().collect();
+            format!("line {}: {}", before.matches('\n').count() + 1, words.join(", "))
+        })?;
+        let digit = file.kind.chars().nth(3).is_some_and(|c| matches!(c, '4'..='9'));
+        if file.kind.len() != 4 || !file.kind.bytes().all(|b| b.is_ascii_alphanumeric()) || !digit {
+            return Err(format!(
+                "type = \"{}\": three letters and a digit from 4 on, as ADJ8 or CEX8",
+                file.kind.escape_debug()
+            ));
+        }
+        for (name, value, most) in [
+            ("waiting", file.waiting, 4096),
+            ("connections", file.connections, 32_768),
+            ("share", file.share as usize, 100),
+        ] {
+            if !(1..=most).contains(&value) {
+                return Err(format!("{name} = {value}: it is 1 to {most}"));
+            }
+        }
+        let mut cards = Vec::new();
+        for card in &file.cards {
+            let domains: BTreeSet<u8> = card.domains.iter().copied().collect();
+            let workers = card.workers.unwrap_or_else(cpus);
+            if card.mode != Mode::Accelerator {
+                return Err(format!("card {}: only the mode \"accelerator\" is there yet", card.id));
+            }
+            if domains.len() != card.domains.len() || domains.is_empty() {
+                return Err(format!("card {}: domains are to be different numbers, one at least", card.id));
+            }
+            if !(1..=1024).contains(&workers) {
+                return Err(format!("card {}: workers is 1 to 1024", card.id));
+            }
+            cards.push(CardConfig { id: card.id, mode: card.mode, domains: domains.into_iter().collect(), workers });
+        }
+        cards.sort_by_key(|card| card.id);
+        if let Some(twice) = cards.windows(2).find(|pair| pair[0].id == pair[1].id) {
+            return Err(format!("card {} stands there twice", twice[0].id));
+        }
+        let queues: usize = cards.iter().map(|card| card.domains.len()).sum();
+        if cards.len() > MAX_CARDS || queues > MAX_QUEUES {
+            return Err(format!("there may be {MAX_CARDS} cards and {MAX_QUEUES} domains of them in all"));
+        }
+        let File { kind, waiting, connections, share, without_lanes, .. } = file;
+        Ok(Config { kind, waiting, connections, share, without_lanes, cards })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn without_a_file_there_is_one_accelerator() {
+        let config = Config::read(Path::new("/nonexistent/cards.conf"), false).unwrap();
+        assert_eq!(
+            (config.kind.as_str(), config.cards.len(), config.cards[0].domains.as_slice()),
+            ("ADJ8", 1, &[0][..])
+        );
+        assert!(Config::read(Path::new("/nonexistent/cards.conf"), true).is_err());
+    }
+
+    #[test]
+    fn what_is_no_file_is_refused_and_not_waited_for() {
+        let dir = tempfile::tempdir().unwrap();
+        let fifo = dir.path().join("fifo");
+        rustix::fs::mknodat(rustix::fs::CWD, &fifo, rustix::fs::FileType::Fifo, 0o600.into(), 0).unwrap();
+        for path in [fifo.as_path(), Path::new("/dev/zero"), dir.path()] {
+            let error = Config::read(path, true).unwrap_err().to_string();
+            assert!(error.contains("is no regular file"), "{error}");
+        }
+    }
+
+    #[test]
+    fn what_is_wrong_is_said() {
+        for (text, expected) in [
+            ("[[card]]\nid = 256\n", "line 2"),
+            ("[[card]]\nid = 0\ncolour = 1\n", "colour"),
+            ("[[card]]\nid = 0\n[[card]]\nid = 0\n", "twice"),
+            ("[[card]]\nid = 0\ndomains = [1, 1]\n", "different"),
+            ("[[card]]\nid = 0\nworkers = 0\n", "workers"),
+            ("[[card]]\nid = 0\nmode = \"cca\"\n", "accelerator"),
+            ("type = \"CEX3\"\n", "from 4 on"),
+            ("share = 0\n", "share = 0: it is 1 to 100"),
+            ("connections = 0\n", "connections = 0: it is 1 to 32768"),
+            ("waiting = 5000\n", "waiting = 5000"),
+            ("x\n", "line 1"),
+        ] {
+            let error = Config::parse(text).unwrap_err();
+            assert!(error.contains(expected) && error.lines().count() == 1, "{text:?}: {error}");
+        }
+        let config =
+            Config::parse("type = \"CEX8\"\n[[card]]\nid = 3\ndomains = [47, 5]\nworkers = 1\n[[card]]\nid = 1\n")
+                .unwrap();
+        assert_eq!(config.cards.iter().map(|card| card.id).collect::<Vec<_>>(), [1, 3]);
+        assert_eq!(config.cards[1].domains, [5, 47]);
+    }
+}

@@ -1,0 +1,63 @@
+//! The folder of a daemon: `/run/adjunct` for the machine's, a user's own else.
+#![forbid(unsafe_code)]
+
+use std::env;
+use std::path::{Path, PathBuf};
+
+/// The variable that names another folder.
+pub const VARIABLE: &str = "ADJUNCT_CARDS_DIR";
+
+pub use adjunct_card_protocol::SYSTEM;
+
+/// A daemon's folder.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Folder(PathBuf);
+
+impl Folder {
+    /// Makes the folder at `path`.
+    pub fn at(path: impl Into<PathBuf>) -> Folder {
+        Folder(path.into())
+    }
+
+    /// Finds the folder that tools look at: `ADJUNCT_CARDS_DIR`; else the machine's, where a daemon has run there; else the user's own
+    /// (`$XDG_RUNTIME_DIR/adjunct`), where it exists; else the machine's.
+    pub fn found() -> Folder {
+        if let Some(named) = env::var_os(VARIABLE).filter(|name| !name.is_empty()) {
+            return Folder(named.into());
+        }
+        let has_state = |folder: &Folder| folder.state().exists();
+        let system = Folder(SYSTEM.into());
+        let own = env::var_os("XDG_RUNTIME_DIR").map(|runtime| Folder(Path::new(&runtime).join("adjunct")));
+        own.filter(|own| !has_state(&system) && has_state(own)).unwrap_or(system)
+    }
+
+    /// Path of the folder.
+    pub fn path(&self) -> &Path {
+        &self.0
+    }
+
+    /// Path of the file that shows the cards.
+    pub fn state(&self) -> PathBuf {
+        self.0.join("cards")
+    }
+
+    /// The socket of programs.
+    pub fn socket(&self) -> PathBuf {
+        self.0.join(adjunct_card_protocol::SOCKET)
+    }
+
+    /// The socket of tools.
+    pub fn control(&self) -> PathBuf {
+        self.0.join("control.sock")
+    }
+
+    /// Path of the file that the daemon keeps locked while it runs: of two that start, one gets the lock.
+    pub fn lock(&self) -> PathBuf {
+        self.0.join("lock")
+    }
+
+    /// The sockets of nodes.
+    pub fn nodes(&self) -> PathBuf {
+        self.0.join("nodes")
+    }
+}

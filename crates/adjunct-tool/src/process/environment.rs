@@ -1,0 +1,42 @@
+//! Changes of a program's environment.
+
+use std::ffi::OsString;
+use std::path::Path;
+use std::process::Command;
+
+/// What is changed in a program's environment.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Environment {
+    /// Variables that are set.
+    pub set: Vec<(String, OsString)>,
+    /// Variables that are taken away before others are set.
+    pub remove: Vec<String>,
+}
+
+impl Environment {
+    /// Changes the OpenSSL configuration alone.
+    pub fn with_conf(conf: &Path) -> Environment {
+        Environment::default().conf(conf)
+    }
+
+    /// Adds this OpenSSL configuration.
+    #[must_use]
+    pub fn conf(self, conf: &Path) -> Environment {
+        self.and("OPENSSL_CONF", conf)
+    }
+
+    /// Sets one more variable.
+    #[must_use]
+    pub fn and(mut self, name: &str, value: impl Into<OsString>) -> Environment {
+        self.set.push((name.to_owned(), value.into()));
+        self
+    }
+
+    /// Changes a command's environment.
+    pub fn apply(&self, command: &mut Command) {
+        for name in &self.remove {
+            command.env_remove(name);
+        }
+        command.envs(self.set.iter().map(|(name, value)| (name, value)));
+    }
+}

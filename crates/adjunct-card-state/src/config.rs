@@ -51,12 +51,12 @@ pub struct Config {
     pub cards: Vec<CardConfig>,
 }
 
-/// What one user may have.
+/// The most that a user may have.
 #[derive(Debug, Clone, Copy)]
 pub struct Limits {
-    /// Requests that wait.
+    /// Requests that may wait.
     pub waiting: usize,
-    /// Of the time of all workers, in hundredths.
+    /// Part of the time of all workers, in hundredths.
     pub share: u32,
     /// Connections.
     pub connections: usize,

@@ -122,7 +122,7 @@ pub fn lanes() -> Path {
     }
 }
 
-/// What serves RSA's private operations with two primes of these sizes.
+/// Whether hardware or software serves RSA's private operations with two primes of these sizes.
 #[inline]
 pub fn rsa_crt(p_bits: usize, q_bits: usize) -> Path {
     match path(Function::RsaCrt, 0) {

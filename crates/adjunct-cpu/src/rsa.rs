@@ -55,7 +55,7 @@ pub struct Crt<'a> {
 
 opaque_debug!(Crt<'_>);
 
-/// One number of a key.
+/// A number of a key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[allow(missing_docs)]
 pub enum Part {
@@ -79,9 +79,9 @@ pub struct Key {
     by_primes: Option<Path>,
     /// Whether the number in the place of the private exponent is none, because only the two primes are known.
     no_d: bool,
-    /// Of a private key.
+    /// Blinding of a private key.
     blinding: Option<Shared<Blinding>>,
-    /// Of a private key, where there can be any.
+    /// Prepared forms of a private key, where there can be any.
     #[cfg(target_arch = "x86_64")]
     forms: Option<Shared<Forms>>,
 }
@@ -91,15 +91,15 @@ opaque_debug!(Key);
 /// How a private operation was done.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Ran {
-    /// What ran it.
+    /// How the operation ran.
     pub outcome: Outcome,
     /// The CRT values turned out not to belong to the key: it works by its private exponent only.
     pub wrong_crt: bool,
 }
 
 impl Key {
-    /// A key from its numbers. Cheap: no primality test. Checked is what later operations rely on: sizes, oddness,
-    /// `n = pq` and reduced CRT values; what is wrong beyond that shows when each result is checked against `e`.
+    /// Makes a key of its numbers. Cheap: no primality test. Checked is what later operations rely on: sizes, oddness, `n = pq` and reduced CRT
+    /// values; what is wrong beyond that shows when each result is checked against `e`.
     ///
     /// # Errors
     /// [`Error::Unsupported`] for keys that OpenSSL may take but AWS-LC does not: modulus even, below 512 or above 16384

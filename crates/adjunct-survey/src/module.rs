@@ -12,7 +12,7 @@ use std::path::{Component, Path, PathBuf};
 /// A module of adjunct's, or another in its place.
 #[derive(Debug)]
 pub struct Make {
-    /// Its names: installed, and as cargo builds it.
+    /// File names of the module: installed, and as cargo builds it.
     names: [&'static str; 2],
     /// The message where there is no module.
     missing: &'static str,
@@ -99,7 +99,7 @@ pub fn is_own_pkcs11(path: &Path) -> bool {
 /// The module as it was chosen on the command line.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Choice<'a> {
-    /// The one given.
+    /// Path of the module that was given, if one was.
     pub path: Option<&'a Path>,
     /// For root: take the module though others could change it.
     pub trusted: bool,

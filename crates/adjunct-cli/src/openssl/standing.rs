@@ -151,7 +151,7 @@ pub(crate) fn standing(config: Option<&Path>) -> Result<Standing, Failure> {
     Ok(of(&Configuration::look(&path, openssl, config.is_some())?, config.is_some()))
 }
 
-/// By a configuration, which may be one that was `named`.
+/// Makes the standing of a configuration, which may be one that was `named`.
 pub(super) fn of(found: &Configuration, named: bool) -> Standing {
     let problems = found.problems.clone();
     let (enabled, working, yields) = (found.enabled, found.working, found.yields);

@@ -146,7 +146,7 @@ impl Report {
         Report { header, aes_unit, rows: Table::default(), failed: Vec::new(), style: Style::of_stdout() }
     }
 
-    /// Adds a row; its line.
+    /// Adds a row; its line of the table.
     pub fn add(&mut self, row: Row) -> String {
         let mut mark = String::new();
         if row.slow() {
@@ -158,7 +158,7 @@ impl Report {
         self.rows.add(row) + &mark + "\n"
     }
 
-    /// Notes that a row failed; its line.
+    /// Notes that a row failed; its line of the table.
     pub fn fail(&mut self, function: String, size: usize, error: &str) -> String {
         let line = format!("{function:<26} {size:>7} {}\n", self.style.bad(error));
         self.failed.push(Trouble::of_size(function, Some(size), error));

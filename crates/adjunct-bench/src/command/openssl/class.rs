@@ -15,10 +15,10 @@ use std::process::Command;
 /// The variables that mask instructions for either side.
 const MASKS: [&str; 3] = ["ADJUNCT_CPU", "OPENSSL_ia32cap", "OPENSSL_armcap"];
 
-/// The option that the command gives itself, after the masks.
+/// The option that the command gives to itself, after the masks.
 const MASKED: &str = "--masked";
 
-/// What a report says of the class it is of.
+/// The class that a report was measured as.
 #[derive(Debug, Clone, Serialize)]
 pub struct Imitated {
     /// The class.

@@ -113,7 +113,7 @@ impl Report {
         }
     }
 
-    /// Adds a row; its line.
+    /// Adds a row; its line of the table.
     pub fn add(&mut self, row: Row) -> String {
         let mark = if row.ratio < FLOOR { self.style.bad("  < 0.95") } else { String::new() };
         self.rows.add(row) + &mark + "\n"

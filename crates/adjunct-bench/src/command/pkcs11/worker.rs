@@ -23,7 +23,7 @@ use std::time::{Duration, Instant};
 const PATIENCE: Duration = Duration::from_secs(60);
 /// And one that is to make a row's objects after so long.
 const TO_PREPARE: Duration = crate::pkcs11::PATIENCE.saturating_add(PATIENCE);
-/// And one that does not let its process end is ended after so long.
+/// The longest time a module's process may take to end.
 const GRACE: Duration = Duration::from_secs(2);
 
 /// Why there is no figure.

@@ -331,7 +331,7 @@ impl Report {
         })
     }
 
-    /// This run's like of a paper's row with a server, and its rate over stock's full handshakes.
+    /// The row that is most like a paper's row, for a server, and its rate over stock's with full handshakes.
     pub fn like(&self, paper: &Paper, server: &str) -> Option<(&Row, Option<f64>)> {
         let rows = || self.rows.iter().filter(|row| row.server == server);
         let row = rows().find(|row| paper.is_like(row))?;

@@ -1,5 +1,5 @@
-//! Counters of one process tree, apart from everybody else's, so that connections may run side by side and each still
-//! be asked what it counted.
+//! Counters of one process tree, apart from those of all other programs, so that connections may run side by side and each still be asked what it
+//! counted.
 
 use crate::system::{is_root, target};
 use std::collections::BTreeMap;

@@ -1,4 +1,4 @@
-//! A lab: a folder with a copy of the module, OpenSSL configurations, and counters apart from everybody's.
+//! A lab: a folder with a copy of the module, OpenSSL configurations, and counters apart from those of other programs.
 
 use crate::counted::Counted;
 use crate::system::{System, target};

@@ -139,7 +139,7 @@ pub mod engine_methods {
 /// Words of `default_algorithms` that a line `engine =` does not take.
 const NOT_REGISTERED: [&str; 2] = ["CIPHERS", "DIGESTS"];
 
-/// Why not.
+/// The reason why `engine =` does not take these words.
 const LOCK: &str = "libcrypto takes a lock at each use of an engine's cipher or digest, and a child forked beside other \
                     threads may wait for it for ever; the provider serves them";
 
@@ -219,7 +219,7 @@ impl Default for LibicaModes {
 }
 
 impl LibicaModes {
-    /// What the environment says, where the program may have one: numbers, as the original's.
+    /// The modes that the environment asks for, where the program may have one: numbers, as in the original.
     pub fn from_environment() -> LibicaModes {
         let number = |name| secure_env(name)?.trim().parse::<i64>().ok();
         let on = |name, otherwise| number(name).map_or(otherwise, |number| number != 0);

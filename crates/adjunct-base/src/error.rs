@@ -1,6 +1,6 @@
 //! The one error type of the core.
 
-/// What can go wrong, each with the words a user sees.
+/// An error of the core, with the words that a user sees.
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Error {
@@ -21,13 +21,13 @@ pub enum Error {
         place: &'static str,
         /// The word itself.
         word: &'static str,
-        /// Why not.
+        /// The reason.
         why: &'static str,
     },
     /// A key, nonce, tag or buffer has a length the algorithm does not take.
     #[error("{what}: {got} bytes, expected {expected}")]
     Length {
-        /// What has the wrong length.
+        /// The input of wrong length.
         what: &'static str,
         /// The length given, in bytes.
         got: usize,

@@ -31,7 +31,7 @@ pub struct FileLock {
     old: bool,
 }
 
-/// What a child of fork closes.
+/// A descriptor that a child of fork closes.
 #[derive(Debug)]
 struct Place {
     /// The descriptor + 1, and above it the generation of its process; 0: free.

@@ -26,12 +26,12 @@ pub struct Lock<T> {
 // SAFETY: one thread at a time reaches the value, by `hold` and `try_hold`.
 unsafe impl<T: Send> Sync for Lock<T> {}
 
-/// How the lock was come by.
+/// The circumstances under which a lock was taken.
 #[derive(Debug, Clone, Copy)]
 pub struct Taken {
     /// Generation of this process.
     pub generation: u32,
-    /// Somebody was inside when this process was forked: the value may be half changed.
+    /// A thread of the parent held the lock when this process was forked: the value may be half changed.
     pub abandoned: bool,
 }
 

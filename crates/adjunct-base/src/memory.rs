@@ -222,11 +222,11 @@ impl<T> WriteOnce<T> {
     }
 }
 
-/// What is to be used as a [`WriteOnce`]'s value: that, or one's own.
+/// The value to use for a [`WriteOnce`]: the kept one, or the caller's own.
 pub enum Kept<'a, T> {
-    /// What is kept.
+    /// The value that is kept.
     There(&'a T),
-    /// What was made while another thread wrote.
+    /// The caller's value, made while another thread wrote one.
     Own(T),
 }
 

@@ -238,7 +238,7 @@ impl<T> Slab<T> {
         word >> 32 == u64::from(number.generation()) && word & RETIRED == 0 && word & OWNERS != 0
     }
 
-    /// What says at any time whether a number still names the value that it names now; `None` where it names none.
+    /// A watch that tells at any time whether a number still names the value that it names now; `None` where it names none.
     pub fn watch(&'static self, number: Number) -> Option<Watch<T>> {
         let watch = Watch { place: self.place(number.place())?, generation: number.generation() };
         watch.is_there().then_some(watch)

@@ -27,7 +27,7 @@ const LEAD_IN: u32 = 0;
 const COUNTED: u32 = 1;
 const OVER: u32 = 2;
 
-/// What the processes share.
+/// The memory that the processes of a crew share.
 struct Shared {
     /// Raised for each slice.
     slice: AtomicU32,
@@ -43,7 +43,7 @@ struct Shared {
 /// How many operations took how long: by bucket, those that are not 0.
 pub type Times = Vec<(u16, u64)>;
 
-/// What a slice came to.
+/// The results of a slice.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Slice {
     /// Operations that ended in the time that counts, after the lead-in.
@@ -216,7 +216,7 @@ impl Drop for Crew {
     }
 }
 
-/// What a process of a crew does until it is killed.
+/// The loop of a crew's process, which runs until it is killed.
 fn member(shared: &Shared, all: u32, work: &mut Work) -> ! {
     let _ = rustix::process::set_parent_process_death_signal(Some(Signal::KILL));
     let mut slice = 0;

@@ -94,7 +94,7 @@ functions! {
     OSSL_PARAM_free(*mut Param);
 }
 
-/// What the loader says: the error itself only names the call.
+/// The loader's message; the error itself only names the call.
 fn reason(error: &libloading::Error) -> String {
     std::error::Error::source(error).map_or_else(|| error.to_string(), |source| source.to_string())
 }

@@ -61,7 +61,7 @@ impl Work {
     }
 }
 
-/// How long to measure.
+/// The lengths and the number of slices of a measurement.
 #[derive(Debug, Clone, Copy)]
 pub struct Plan {
     /// CPU time of a slice of a side.

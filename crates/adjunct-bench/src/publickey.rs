@@ -15,7 +15,7 @@ const DIGEST_LENGTH: usize = 32;
 // Enough that neither the branch predictor nor one short scalar decides.
 const SIGNATURES: usize = 32;
 
-/// What is done with a key.
+/// An operation with a key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Operation {
     /// `EVP_PKEY_sign` of a SHA-256 value.

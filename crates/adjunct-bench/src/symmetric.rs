@@ -91,7 +91,7 @@ impl Cipher {
         cipher
     }
 
-    /// What a message of `size` bytes encrypts to, with an AEAD's tag; `None` where the side does not have the cipher.
+    /// A message of `size` bytes, encrypted, with an AEAD's tag; `None` where the side does not have the cipher.
     pub fn sealed(&self, side: Side, size: usize) -> Result<Option<Vec<u8>>, Error> {
         let Some(cipher) = self.fetch(side) else { return Ok(None) };
         Message::new(side, &cipher, self.mode, true, pattern(size))?.sealed(&self.title()).map(Some)

@@ -54,7 +54,7 @@ pub(super) enum Refused {
     Unfit,
 }
 
-/// What a card is asked for.
+/// An operation for a card.
 pub(super) struct Wanted<'a, 'k> {
     pub kind: Kind,
     /// The key's, which no other key of this process has had.

@@ -61,7 +61,7 @@ struct Measured {
     /// Jobs that cards did since this was last judged, and the workers' time that they took.
     jobs: AtomicU64,
     busy: AtomicU64,
-    /// What each took when it was last judged, handing over included.
+    /// The time of an operation by each way at the last decision, handing over included.
     each: AtomicU64,
     /// Milliseconds of the clock until which operations stay with their programs though by what is under way cards were faster, for they
     /// were found to be slower; and how long that was.
@@ -97,7 +97,7 @@ pub struct Page {
     /// Milliseconds of the clock when a card last answered any program, and when a program last found no daemon.
     answered: AtomicU64,
     nobody: AtomicU64,
-    /// What a connection costs each side, in nanoseconds; 0 where that has not been measured.
+    /// The cost of a connection for each side, in nanoseconds; 0 where it has not been measured.
     connecting: [AtomicU64; SIDES],
     measured: [Measured; KINDS],
     windows: [Windows; KINDS],
@@ -181,7 +181,7 @@ impl Page {
         self.connecting[Side::Daemon as usize].store(FREE, Relaxed);
     }
 
-    /// What a connection costs all sides together, in nanoseconds.
+    /// The cost of a connection for all sides together, in nanoseconds.
     pub fn connecting(&self) -> u64 {
         let known = |word: &AtomicU64| match word.load(Relaxed) {
             0 => CONNECTING,

@@ -76,7 +76,7 @@ fn is_connected() -> bool {
     done >= MANY || connection::is_there()
 }
 
-/// What stays the same in the life of a process.
+/// Settings that do not change in the life of a process.
 struct Client {
     page: &'static Page,
     /// Owner of the page: the peer has to be root's or this user's.

@@ -37,7 +37,7 @@ pub const MAX_REQUEST: usize = Kind::Rsa4096.request();
 /// The longest reply, in bytes.
 pub const MAX_REPLY: usize = HEAD + MAX_SIZE;
 
-/// What a request asks for: operations of one kind can share a batch.
+/// The kind of a request: operations of one kind can share a batch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[repr(u8)]
 #[allow(missing_docs)]
@@ -91,7 +91,7 @@ impl Kind {
     }
 }
 
-/// What came of a request.
+/// The outcome of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u16)]
 pub enum Status {
@@ -159,16 +159,16 @@ impl Request {
         Some(request)
     }
 
-    /// What is sent.
+    /// The bytes to send.
     pub fn bytes(&self) -> &[u8] {
         &self.bytes[..self.length]
     }
 }
 
-/// What a message asks for that is a request.
+/// The contents of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Asked<'a> {
-    /// What is to be done.
+    /// The kind of operation.
     pub kind: Kind,
     /// The place of the request's key: below [`PLACES`].
     pub place: usize,
@@ -178,7 +178,7 @@ pub struct Asked<'a> {
     pub input: &'a [u8],
 }
 
-/// What a message asks for; `None` where it is no request.
+/// The request in a message; `None` where it is no request.
 pub fn request(message: &[u8]) -> Option<Asked<'_>> {
     let lengths = |kind: Kind| [(kind, RSA_CRT, kind.request()), (kind, RSA_CRT_AGAIN, kind.again())];
     let (kind, operation, _) =

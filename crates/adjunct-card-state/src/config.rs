@@ -34,16 +34,16 @@ pub const PATH: &str = "/etc/adjunct/cards.conf";
 /// More than this is no configuration, in bytes.
 const LONGEST: u64 = 1 << 20;
 
-/// What cards there are.
+/// The configuration: the cards, and the limits of each user.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Config {
     /// The first four characters of a card's type.
     pub kind: String,
-    /// What each user may have.
+    /// The most requests of one user that may wait in a card.
     pub waiting: usize,
-    /// See `waiting`.
+    /// The most connections of one user to a card.
     pub connections: usize,
-    /// See `waiting`.
+    /// The share of the workers' time that one user may have, in hundredths.
     pub share: u32,
     /// Cards serve where the CPU has no lanes, too.
     pub without_lanes: bool,
@@ -51,12 +51,12 @@ pub struct Config {
     pub cards: Vec<CardConfig>,
 }
 
-/// What one user may have.
+/// The most that a user may have.
 #[derive(Debug, Clone, Copy)]
 pub struct Limits {
-    /// Requests that wait.
+    /// Requests that may wait.
     pub waiting: usize,
-    /// Of the time of all workers, in hundredths.
+    /// Part of the time of all workers, in hundredths.
     pub share: u32,
     /// Connections.
     pub connections: usize,

@@ -24,7 +24,7 @@ pub struct Device {
     pub domain: Option<u8>,
 }
 
-/// What a node may be allowed.
+/// A card, domain or request that a node may allow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Item {
@@ -55,7 +55,7 @@ pub struct Node {
     pub ioctls: Mask,
 }
 
-/// What is asked.
+/// A request of a tool to the daemon.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Request {

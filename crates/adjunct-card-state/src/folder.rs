@@ -51,7 +51,7 @@ impl Folder {
         self.0.join("control.sock")
     }
 
-    /// What the daemon has locked while it lives: of two that start, one gets it.
+    /// Path of the file that the daemon keeps locked while it runs: of two that start, one gets the lock.
     pub fn lock(&self) -> PathBuf {
         self.0.join("lock")
     }

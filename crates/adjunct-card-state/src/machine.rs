@@ -73,7 +73,7 @@ impl Mode {
     }
 }
 
-/// What the driver calls the AP bus: what holds for all cards.
+/// The AP bus, as the driver calls it: settings that hold for all cards.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Bus {
     /// The default domain; `None` where none is set.
@@ -102,7 +102,7 @@ pub struct Bus {
 pub const ACCELERATOR_COUNTERS: [&str; 6] =
     ["RSA 1024 ME", "RSA 2048 ME", "RSA 1024 CRT", "RSA 2048 CRT", "RSA 4096 ME", "RSA 4096 CTR"];
 
-/// What was counted of one kind of operation.
+/// The counters of one kind of operation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Work {
     /// Operations done.
@@ -143,7 +143,7 @@ pub struct Card {
     pub hwtype: u32,
     /// Operations that a queue of it works on at a time.
     pub depth: u32,
-    /// What the card can do, in the driver's bits (`ap_functions`).
+    /// The card's functions, as bits of the driver's `ap_functions`.
     pub functions: u32,
     /// Whether the card was set to take operations.
     pub online: bool,
@@ -174,7 +174,7 @@ pub const NO_LANES: &str = "This CPU has neither AVX-512 IFMA nor AVX2 and FMA, 
 /// All cards of the machine, and the bus.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Machine {
-    /// What holds for all cards.
+    /// Settings that hold for all cards.
     pub bus: Bus,
     /// The cards, by ascending number.
     pub cards: Vec<Card>,

@@ -288,7 +288,7 @@ impl Shared {
         }
     }
 
-    /// What stands there now.
+    /// The present state.
     pub fn read(&self) -> Option<Machine> {
         consistent(|| Some(self.0.iter().map(|word| word.load(Acquire)).collect()))
     }
@@ -360,7 +360,7 @@ pub fn read(path: &Path) -> Result<Machine, Error> {
     }
 }
 
-/// What cards did so far, for benchmarks.
+/// Totals of all cards so far, for benchmarks.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Figures {
     /// Operations done.
@@ -395,7 +395,7 @@ pub fn figures(path: &Path) -> Result<Figures, Error> {
     Ok(figures)
 }
 
-/// What the last daemon left there, if it can be read.
+/// The state that the last daemon left in the file, if it can be read.
 pub fn last(path: &Path) -> Option<Machine> {
     of_bytes(&std::fs::read(path).ok()?)
 }

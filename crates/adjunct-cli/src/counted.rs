@@ -116,7 +116,7 @@ impl Served {
         })
     }
 
-    /// What came since an earlier look.
+    /// The operations counted since an earlier look.
     pub fn since(self, earlier: Served) -> Served {
         Served {
             hardware: self.hardware.saturating_sub(earlier.hardware),

@@ -28,7 +28,7 @@ use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 use std::ffi::OsString;
 use std::process::ExitCode;
 
-/// What stands below the options of `adjunct --help`.
+/// The text below the options of `adjunct --help`.
 const EXAMPLES: &str = "\
 Examples:
   adjunct info             what this CPU serves, and whether that pays

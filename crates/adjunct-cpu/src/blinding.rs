@@ -20,7 +20,7 @@ const USES: u32 = 32;
 /// The most pairs that a key keeps: as many threads may use it at the same moment without making new ones.
 const KEPT: usize = 32;
 
-/// What a key's private operations are blinded by.
+/// The pairs by which a key's private operations are blinded.
 #[derive(Debug)]
 pub(super) struct Blinding {
     modulus: WriteOnce<Modulus>,

@@ -53,7 +53,7 @@ pub fn instructions(function: Function) -> &'static [Feature] {
     }
 }
 
-/// What serves `function` with a key of `bits` on this machine, one operation at a time.
+/// Whether hardware or software serves `function` with a key of `bits` on this machine, one operation at a time.
 pub fn path(function: Function, bits: usize) -> Path {
     let needed = instructions(function);
     if let Some(path) = rsa_keygen(function, bits) {
@@ -122,7 +122,7 @@ pub fn lanes() -> Path {
     }
 }
 
-/// What serves RSA's private operations with two primes of these sizes.
+/// Whether hardware or software serves RSA's private operations with two primes of these sizes.
 #[inline]
 pub fn rsa_crt(p_bits: usize, q_bits: usize) -> Path {
     match path(Function::RsaCrt, 0) {

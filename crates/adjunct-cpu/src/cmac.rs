@@ -213,7 +213,7 @@ impl Cmac {
         self.message.chain[..self.key.cipher.block()].copy_from_slice(chain);
     }
 
-    /// Where the message has come to after parts of whole blocks, all of which are followed by more.
+    /// Takes parts of whole blocks, which are not the message's last, and gives the chaining value behind them.
     #[inline]
     pub fn chain(&mut self, blocks: &[u8]) -> &[u8] {
         if !blocks.is_empty() {

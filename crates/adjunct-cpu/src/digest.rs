@@ -135,7 +135,7 @@ methods! {
 }
 
 impl Method {
-    /// How many words its state takes.
+    /// Words of the state.
     #[inline]
     pub const fn words(&self) -> usize {
         self.length.div_ceil(8)

@@ -63,13 +63,13 @@ impl Drop for State {
 }
 
 impl State {
-    /// Of the parts of a seed: entropy, a nonce, a personalization string.
+    /// Makes a state of the parts of a seed: entropy, a nonce, a personalization string.
     pub fn new(parts: &[&[u8]]) -> State {
         let value = derive(parts);
         State { constant: derive(&[&[0], &value]), value, requests: 1 }
     }
 
-    /// Seeds it again.
+    /// Seeds the generator again.
     pub fn reseed(&mut self, entropy: &[u8], additional: &[u8]) {
         *self = State::new(&[&[1], &self.value, entropy, additional]);
     }
@@ -96,7 +96,7 @@ impl State {
         self.requests += 1;
     }
 
-    /// The rest of a request by PRNO, whose count has 32 bits; whether it has the function.
+    /// Fills `out` by PRNO, whose request count has 32 bits; false where the processor lacks the function.
     fn at_once(&mut self, out: &mut [u8]) -> bool {
         let (Some(cpacf), Ok(request)) = (cpacf::here(), u32::try_from(self.requests)) else { return false };
         // What counts as hardware is the hash's, of which seeds and additional inputs are made.

@@ -65,8 +65,7 @@ impl Inner {
     }
 }
 
-/// A private key and its point's x and y, which the lanes of AVX-512 IFMA share the work of; `None` where there are none, or a check
-/// found a fault.
+/// A private key and its point's x and y, computed by all lanes of AVX-512 IFMA together; `None` where there are no lanes, or a check found a fault.
 #[cfg(target_arch = "x86_64")]
 fn in_lanes(group: Group) -> Option<(Secret<MAX_FIELD>, [u8; 2 * MAX_FIELD])> {
     let order = group.shared_order().filter(|_| crate::lanes())?;
@@ -115,7 +114,7 @@ impl Key {
         Ok((Key::generate_by_library(group)?, Outcome::Library))
     }
 
-    /// As [`Key::generate`], by AWS-LC alone.
+    /// Generates a key by AWS-LC alone.
     fn generate_by_library(group: Group) -> Result<Key, Error> {
         let (mut key, mut scalar) = (Inner::new(group), Secret([0; MAX_FIELD]));
         let (raw, written) = library::Key::generate(group, &mut scalar)?;
@@ -154,7 +153,7 @@ impl Key {
         key.done()
     }
 
-    /// What requests name the key by.
+    /// The number by which requests name the key.
     pub fn number(&self) -> Number {
         self.0.number()
     }
@@ -179,7 +178,7 @@ impl Key {
         self.0.group
     }
 
-    /// The curve where it is one that has instructions or lanes.
+    /// The curve, if it has instructions or lanes.
     pub fn curve(&self) -> Option<Curve> {
         self.0.group.curve()
     }
@@ -284,8 +283,8 @@ impl Key {
         Ok(Outcome::Library)
     }
 
-    /// With a nonce that is given, or a hedged one, by CPACF or the lanes of AVX-512 IFMA; `None` where there are neither, or a check found
-    /// a fault.
+    /// Signs with a nonce that is given, or a hedged one, by CPACF or the lanes of AVX-512 IFMA; `None` where there are neither, or a check found a
+    /// fault.
     fn sign_by_instructions(&self, digest: &[u8], nonce: Option<&[u8]>, out: &mut [u8]) -> Option<()> {
         #[cfg(target_arch = "x86_64")]
         if self.sign_in_lanes(digest, nonce, out).is_some() {
@@ -294,7 +293,7 @@ impl Key {
         self.sign_by_cpacf(digest, nonce, out)
     }
 
-    /// As the lanes share the work of one signature.
+    /// Signs a digest in the lanes, which share the work of one signature; `None` where that is not possible or a check found a fault.
     #[cfg(target_arch = "x86_64")]
     fn sign_in_lanes(&self, digest: &[u8], nonce: Option<&[u8]>, out: &mut [u8]) -> Option<()> {
         let group = self.group();
@@ -331,7 +330,7 @@ impl Key {
         (made == Some(true)).then_some(())
     }
 
-    /// As CPACF does it.
+    /// Signs a digest by CPACF; `None` where that is not possible or a check found a fault.
     fn sign_by_cpacf(&self, digest: &[u8], nonce: Option<&[u8]>, out: &mut [u8]) -> Option<()> {
         let (curve, private) = (self.curve()?, self.scalar()?);
         let make = |digest: &[u8; MAX_FIELD]| {

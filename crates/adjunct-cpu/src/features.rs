@@ -37,7 +37,7 @@ impl Features {
     }
 }
 
-/// What to take away besides the mask of `ADJUNCT_CPU`.
+/// Whether instructions other than those of batches are masked, besides the mask of `ADJUNCT_CPU`.
 static BATCHES_ONLY: AtomicBool = AtomicBool::new(false);
 
 /// Takes every dedicated instruction away from this process but those of the accelerator's batches: for an interface in which only
@@ -58,7 +58,7 @@ pub fn lanes() -> bool {
     features().has(Feature::Avx512) && features().has(Feature::Ifma)
 }
 
-/// What lanes of RSA's private operations run on.
+/// The instructions that lanes of RSA's private operations run on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RsaLanes {
     /// AVX-512 and its IFMA extension: eight lanes.
@@ -212,7 +212,7 @@ pub fn model_name() -> String {
 mod tests {
     use super::*;
 
-    /// What is not masked is what the standard library finds, with the operating system's support for the registers.
+    /// The features that are not masked are those of the standard library's detection, with the operating system's support for the registers.
     #[test]
     fn features_are_those_of_this_cpu() {
         use std::arch::is_x86_feature_detected as detected;

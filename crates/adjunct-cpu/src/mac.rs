@@ -59,7 +59,7 @@ impl Hmac {
         }
     }
 
-    /// Keys it anew in place, over the same digest, ready for a first message.
+    /// Keys the HMAC anew in place, over the same digest, ready for a first message.
     #[inline]
     pub fn set_key(&mut self, key: &[u8]) {
         wipe(&mut self.key.0);

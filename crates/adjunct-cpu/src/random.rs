@@ -18,8 +18,8 @@ pub fn random(out: &mut [u8]) {
     random_alone(out);
 }
 
-/// Like [`random`], with `additional` mixed in, and bytes fresh from the operating system where `fresh` asks for
-/// prediction resistance (NIST SP 800-90A, 8.8). Says whether there were any.
+/// Fills `out` with random bytes, with `additional` mixed in, and bytes fresh from the operating system where `fresh` asks for prediction resistance
+/// (NIST SP 800-90A, 8.8). Says whether there were any.
 #[must_use]
 pub fn random_with(out: &mut [u8], additional: &[u8], fresh: bool) -> bool {
     let (mut seed, mut mixed) = ([0u8; 32], [0u8; 32]);

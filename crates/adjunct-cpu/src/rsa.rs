@@ -55,7 +55,7 @@ pub struct Crt<'a> {
 
 opaque_debug!(Crt<'_>);
 
-/// One number of a key.
+/// A number of a key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[allow(missing_docs)]
 pub enum Part {
@@ -75,13 +75,13 @@ pub struct Key {
     raw: library::Key,
     bits: usize,
     private: bool,
-    /// What raises to the two private exponents; `None` where private operations do not use the primes.
+    /// Whether hardware or software raises to the two private exponents; `None` where private operations do not use the primes.
     by_primes: Option<Path>,
-    /// What stands for the private exponent is not one: only the two primes are known.
+    /// Whether the number in the place of the private exponent is none, because only the two primes are known.
     no_d: bool,
-    /// Of a private key.
+    /// Blinding of a private key.
     blinding: Option<Shared<Blinding>>,
-    /// Of a private key, where there can be any.
+    /// Prepared forms of a private key, where there can be any.
     #[cfg(target_arch = "x86_64")]
     forms: Option<Shared<Forms>>,
 }
@@ -91,15 +91,15 @@ opaque_debug!(Key);
 /// How a private operation was done.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Ran {
-    /// What ran it.
+    /// How the operation ran.
     pub outcome: Outcome,
     /// The CRT values turned out not to belong to the key: it works by its private exponent only.
     pub wrong_crt: bool,
 }
 
 impl Key {
-    /// A key from its numbers. Cheap: no primality test. Checked is what later operations rely on: sizes, oddness,
-    /// `n = pq` and reduced CRT values; what is wrong beyond that shows when each result is checked against `e`.
+    /// Makes a key of its numbers. Cheap: no primality test. Checked is what later operations rely on: sizes, oddness, `n = pq` and reduced CRT
+    /// values; what is wrong beyond that shows when each result is checked against `e`.
     ///
     /// # Errors
     /// [`Error::Unsupported`] for keys that OpenSSL may take but AWS-LC does not: modulus even, below 512 or above 16384
@@ -251,7 +251,7 @@ impl Key {
         self.private
     }
 
-    /// What runs private operations by the Chinese remainder theorem; `None` where they do not use the primes.
+    /// Whether hardware or software runs private operations by the Chinese remainder theorem; `None` where they do not use the primes.
     pub fn by_primes(&self) -> Option<Path> {
         self.by_primes
     }
@@ -347,7 +347,7 @@ impl Key {
         self.forms()?.is_right(self, input, out)
     }
 
-    /// What [`Key::run_private`] has refused: done in software, whatever the key's primes are of a size for.
+    /// Does in software a private operation that [`Key::run_private`] has refused, whatever the sizes of the key's primes.
     fn private_after_all(&self, input: &[u8], out: &mut [u8]) -> Result<Ran, Error> {
         let software = |wrong_crt| Ran { outcome: Outcome::Software(Reason::Parameter), wrong_crt };
         let n = self.number(Part::N)?.unwrap_or_default();

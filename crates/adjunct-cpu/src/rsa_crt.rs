@@ -42,7 +42,7 @@ enum Way {
     Parts(Box<Parts>),
 }
 
-/// What a result is checked with.
+/// The numbers by which a result is checked.
 #[derive(Debug)]
 enum Check {
     Public { n: Modulus, e: Bn },
@@ -111,7 +111,7 @@ impl CrtKey {
         number.len() < self.n.len() || (number.len() == self.n.len() && *number < self.n[..])
     }
 
-    /// What runs private operations.
+    /// Whether private operations run in hardware or software.
     pub fn path(&self) -> Path {
         match &self.way {
             // One that does not use its primes would not be there.

@@ -26,7 +26,7 @@ pub type Selector =
     unsafe extern "C" fn(engine: Opaque, method: *mut Opaque, nids: *mut *const c_int, nid: c_int) -> c_int;
 
 adjunct_ossl::functions! {
-    /// What bulk algorithms use of libcrypto.
+    /// The functions of libcrypto that bulk algorithms use.
     pub Bulk:
     engine_set_ciphers c"ENGINE_set_ciphers" (Opaque, Selector) -> c_int;
     engine_set_digests c"ENGINE_set_digests" (Opaque, Selector) -> c_int;

@@ -18,7 +18,7 @@ const CURVES: [(c_int, Curve); 3] = [(415, Curve::P256), (715, Curve::P384), (71
 /// `POINT_CONVERSION_UNCOMPRESSED`.
 const UNCOMPRESSED: c_int = 4;
 
-/// What the engine's methods were laid over.
+/// The functions in the table before the engine's were set.
 struct Original {
     sign: Option<Sign>,
     setup: Option<SignSetup>,

@@ -66,7 +66,7 @@ pub type ExFree =
     unsafe extern "C" fn(parent: Opaque, data: Opaque, all: Opaque, index: c_int, long: c_long, argument: Opaque);
 
 adjunct_ossl::functions! {
-    /// What is used of libcrypto; all exist in every OpenSSL 3.
+    /// The functions of libcrypto that are used; all exist in every OpenSSL 3.
     pub Functions { errors: Errors }:
     version c"OpenSSL_version_num" () -> c_ulong;
     malloc c"CRYPTO_malloc" (usize, *const c_char, c_int) -> Opaque;

@@ -15,7 +15,7 @@ use std::ffi::{CStr, c_char, c_int, c_uint, c_void};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 adjunct_ossl::functions! {
-    /// What registers an engine; none of it exists in an OpenSSL without engines.
+    /// The functions that register an engine; an OpenSSL without engines has none of them.
     Registry { errors: Errors }:
     new c"ENGINE_new" () -> Opaque;
     free c"ENGINE_free" (Opaque) -> c_int;

@@ -22,7 +22,7 @@ const OAEP: c_int = 4;
 /// The first OpenSSL whose PKCS#1 v1.5 decryption rejects implicitly.
 const IMPLICIT_REJECTION: u64 = 0x3020_0000;
 
-/// What an engine's methods were laid over.
+/// The functions in the table before an engine's were set.
 struct Original {
     pub_enc: RsaOperation,
     pub_dec: RsaOperation,

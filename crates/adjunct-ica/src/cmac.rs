@@ -26,7 +26,7 @@ pub fn intermediate(cipher: BlockCipher, key: &[u8], message: &[u8], chain: &mut
     Ok(allowed(cipher)?.absorb(Direction::Decrypt, key, message, chain)?)
 }
 
-/// What to do with a MAC.
+/// Whether a MAC is made or verified.
 #[derive(Debug)]
 pub enum Mac<'a> {
     /// Write the first bytes of the MAC.

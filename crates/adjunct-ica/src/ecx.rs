@@ -14,7 +14,7 @@ use zeroize::Zeroizing;
 
 /// A curve with keys of `N` bytes. What computes gives `None` where it fails.
 pub trait Curve<const N: usize> {
-    /// What a public key counts as.
+    /// The function as which making a public key counts.
     const KEYGEN: Function;
 
     /// A key pair.
@@ -26,7 +26,7 @@ pub trait Curve<const N: usize> {
 
 /// A curve for key agreement.
 pub trait Agreement<const N: usize>: Curve<N> {
-    /// What a shared secret counts as.
+    /// The function as which a shared secret counts.
     const DERIVE: Function;
 
     /// The shared secret; `None` where it is all zeros.
@@ -35,7 +35,7 @@ pub trait Agreement<const N: usize>: Curve<N> {
 
 /// A curve for signatures of `S` bytes.
 pub trait Signatures<const N: usize, const S: usize>: Curve<N> {
-    /// What a signature counts as.
+    /// The function as which a signature counts.
     const SIGN: Function;
     /// Function that verifications count as.
     const VERIFY: Function;

@@ -17,7 +17,7 @@ impl Errno {
     pub const IO: Errno = Errno(libc::EIO);
     /// Out of memory.
     pub const NO_MEMORY: Errno = Errno(libc::ENOMEM);
-    /// What was to be verified does not verify.
+    /// A verification failed.
     pub const FAULT: Errno = Errno(libc::EFAULT);
 }
 

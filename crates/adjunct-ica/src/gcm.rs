@@ -27,7 +27,7 @@ pub fn text_length(length: u64) -> Result<(), Errno> {
     if length <= MOST { Ok(()) } else { Err(Errno::INVALID) }
 }
 
-/// What to do with a tag.
+/// Whether a tag is made or verified.
 #[derive(Debug)]
 pub enum Tag<'a> {
     /// Encrypt, and give the tag out.

@@ -21,7 +21,7 @@ const MOST: usize = (MAX * 8 + 2).div_ceil(LIMB as usize);
 /// Limbs of 4096 bits: shorter numbers are not to take the stack of the longest.
 const USUAL: usize = (512 * 8 + 2usize).div_ceil(LIMB as usize);
 
-/// What 62 division steps make of f and g, times 2^62.
+/// The matrix of 62 division steps on f and g, times 2^62.
 struct Matrix {
     u: i64,
     v: i64,

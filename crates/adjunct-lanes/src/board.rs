@@ -51,7 +51,7 @@ pub(super) struct Gate {
 #[repr(C, align(128))]
 struct Slot {
     state: AtomicU8,
-    /// What became of the job: a [`Result`] without its job.
+    /// The outcome of the job: a [`Result`] without its job.
     result: AtomicU8,
     /// Time at which the job was done, in microseconds of [`clock::monotonic`].
     done_at: AtomicU32,
@@ -116,7 +116,7 @@ impl Places {
 // SAFETY: a job is touched by its owner until it has arrived and after it is done, and by the one who has taken it in between.
 unsafe impl Sync for Board {}
 
-/// What became of a job.
+/// The outcome of a job.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
 pub(super) enum Result {
@@ -147,7 +147,7 @@ impl Result {
         Result::ALL.get(usize::from(number)).copied().unwrap_or(Result::Not)
     }
 
-    /// What did the job; `None` where it is to be done again.
+    /// How the job was done; `None` where it is to be done again.
     pub(super) fn outcome(self) -> Option<Outcome> {
         match self {
             Result::InLanes => Some(Outcome::Lanes),
@@ -276,7 +276,7 @@ impl Gate {
     }
 }
 
-/// What became of a thread that came to a gate.
+/// How a thread's wait at a gate ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Ended {
     /// The job is done, and the thread is awake.

@@ -27,7 +27,7 @@ const SLICE: f32 = 4.0;
 /// Length of operations in nanoseconds of which one in a hundred loses its CPU in the middle, where threads wait for CPUs. Shorter ones are mostly
 /// over before, and would come late more often by waiting for others.
 const LONG: f32 = SLICE * 1e6 / 100.0;
-/// What averages are kept in.
+/// The fractions of a number that averages are kept in.
 const PARTS: u32 = 256;
 /// Batches before their time is believed; also the full ones for each batch that is done in lanes only to be measured.
 const WARM: u32 = 4;
@@ -56,7 +56,7 @@ pub(super) struct Function {
     waited: AtomicU32,
     /// Batches done in lanes, and full ones that were not.
     done: AtomicU32,
-    /// What leaders at gates did of late, in [`PARTS`]th for each: jobs, batches in lanes, and jobs one by one.
+    /// The recent work of leaders at gates, in [`PARTS`]th for each: jobs, batches in lanes, and jobs one by one.
     jobs: AtomicU32,
     batches: AtomicU32,
     singly: AtomicU32,

@@ -49,7 +49,7 @@ pub(super) struct Word(pub(super) u64);
 /// Slots, a bit each.
 pub(super) type Slots = u64;
 
-/// What a thread does that has brought a job.
+/// The next step of a thread that has brought a job.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Arrival {
     /// The thread leads, and has taken these jobs, its own among them.
@@ -59,7 +59,7 @@ pub(super) enum Arrival {
     Calls(usize),
 }
 
-/// What a thread does whose job is done.
+/// The next step of a thread whose job is done.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Leave {
     /// The thread goes.
@@ -128,7 +128,7 @@ impl Word {
         Word(self.0 - Word::LEADS + woken as u64 * Word::AWAKE)
     }
 
-    /// Somebody awake goes, or calls another.
+    /// A thread that is awake leaves, or calls another.
     pub(super) fn leave(self, idle: bool, turn: usize) -> (Word, Leave) {
         if self.awake() == 1 && self.waiting() != 0 && (self.leading() == 0 || idle) {
             return (self, Leave::Calls(some(self.waiting(), 1, turn).trailing_zeros() as usize));
@@ -150,7 +150,7 @@ fn some(slots: Slots, count: usize, turn: usize) -> Slots {
     taken
 }
 
-/// What state a slot is in.
+/// The state of a slot.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[repr(u8)]
 pub(super) enum State {
@@ -238,7 +238,7 @@ mod tests {
         Dead,
     }
 
-    /// What a thread does after it has left: `back` where it sleeps again, and how many times it leaves for others before.
+    /// A thread's steps after it has left: `back` where it sleeps again, and how many times it leaves for others before.
     #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
     struct Way {
         back: bool,
@@ -251,7 +251,7 @@ mod tests {
         /// Jobs that are still to be brought.
         jobs: u8,
         slot: u8,
-        /// How often the thread may still wait for too long.
+        /// How many times the thread may still give up waiting.
         impatience: u8,
     }
 

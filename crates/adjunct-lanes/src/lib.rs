@@ -51,7 +51,7 @@ use std::sync::atomic::Ordering::{Relaxed, SeqCst};
 use std::sync::atomic::{AtomicBool, AtomicU8};
 use work::Work;
 
-/// What stays the same in the life of a process.
+/// Settings that do not change in the life of a process.
 pub(crate) struct Engine {
     board: &'static Board,
     /// The CPUs of this process.
@@ -70,7 +70,8 @@ impl Engine {
 static ENGINE: OnceLock<Option<Engine>> = OnceLock::new();
 /// The greatest [`Accelerator`] asked for.
 static ASKED: AtomicU8 = AtomicU8::new(Accelerator::On as u8);
-/// Somebody has asked for it in this program by name: then it is on where a filter of system calls is in force or to be expected, too.
+/// Whether a setting of this program's own, unlike openssl.cnf, names a mode of batches: they are then on even where a filter of system calls is in
+/// force or expected.
 static BY_NAME: AtomicBool = AtomicBool::new(false);
 
 /// Whether this CPU has lanes, for RSA's private operations at least. Where it has none, callers run all operations themselves.
@@ -180,7 +181,7 @@ fn running() -> Option<&'static Engine> {
     ENGINE.get()?.as_ref()
 }
 
-/// What came of a request.
+/// The outcome of a request.
 #[derive(Debug)]
 pub enum Asked<J: Copy> {
     /// The operation was done, with others or for this thread by another.
@@ -194,7 +195,7 @@ pub enum Asked<J: Copy> {
 pub struct Alone {
     /// Queue in which the operation counts; `None` while the engine is off.
     queue: Option<Queue>,
-    /// What others see of it while it lasts.
+    /// The operation as other threads see it while it lasts.
     operation: Option<Operation<'static>>,
     measured: bool,
 }

@@ -88,7 +88,7 @@ struct Sign<C>(PhantomData<C>);
 #[derive(Clone, Copy)]
 struct SignJob {
     key: Number,
-    /// What of the digest counts, and its length.
+    /// The part of the digest that counts, and its length.
     digest: ([u8; MAX_FIELD], usize),
     /// r and s, one after the other.
     signature: [u8; 2 * MAX_FIELD],

@@ -46,7 +46,7 @@ struct Presence {
     inside: AtomicU8,
 }
 
-/// What a thread knows of itself.
+/// A thread's own data about its entry.
 struct Me {
     /// The process in which the entry was taken.
     generation: Cell<u32>,

@@ -12,10 +12,10 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 /// [`Work::run`] of one kind.
 type Run = unsafe fn(&[*mut u8], bool, &dyn Fn() -> bool) -> Option<Done>;
 
-/// What did each of the jobs; `None` for one that went wrong.
+/// How each of the jobs was done; `None` for one whose result was wrong.
 pub(super) type Done = [Option<Outcome>; LANES];
 
-/// What a leader needs of a kind.
+/// The functions and sizes of a kind that a leader needs.
 pub(super) struct Work {
     pub(super) queue: Queue,
     /// [`Kind::width`] and [`Kind::break_even`].
@@ -53,7 +53,7 @@ impl Work {
         self.function().pays(count, self.width(), self.break_even(), measures)
     }
 
-    /// What is known of its function.
+    /// The measurements of its function.
     pub(super) fn function(&self) -> &'static Function {
         function::function(self.queue)
     }

@@ -31,7 +31,7 @@ const DEFAULT: &str = "X25519:P-256:X448:P-521:P-384:ffdhe2048:ffdhe3072:ffdhe40
 const DEFAULT_TUPLES: &str =
     "?*X25519MLKEM768 / ?*X25519:?secp256r1 / ?X448:?secp384r1:?secp521r1 / ?ffdhe2048:?ffdhe3072";
 
-/// What a list may say.
+/// The syntax of a list of groups.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Syntax {
     /// Names, all of which must be known (before 3.3).

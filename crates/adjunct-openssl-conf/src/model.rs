@@ -65,7 +65,7 @@ struct Section {
     places: HashMap<Vec<u8>, usize>,
 }
 
-/// What OpenSSL knows after it has read a file.
+/// The sections and values that OpenSSL knows after it has read a file.
 #[derive(Debug, Default)]
 pub struct Model {
     sections: HashMap<Vec<u8>, Section>,

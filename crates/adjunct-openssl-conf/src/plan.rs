@@ -13,7 +13,7 @@ const NOT_FOR_RANDOM: &str = "adjunct.own!=yes";
 /// The name of the section that Node reads in place of `openssl_conf`'s, since version 18 (`node --help`: `--openssl-shared-config`).
 const NODE: &[u8] = b"nodejs_conf";
 
-/// What to write into the module's section.
+/// The contents to write into the module's section.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Options {
     module: String,
@@ -96,7 +96,7 @@ impl ProviderState {
     }
 }
 
-/// What a file configures, as far as it matters to adjunct.
+/// The configuration in a file, as far as it matters to adjunct.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct State {
     /// The providers listed.
@@ -140,7 +140,7 @@ fn keeps_adjunct_out(query: &[u8]) -> bool {
     property::parse(query).is_some_and(|clauses| clauses.iter().any(wanted))
 }
 
-/// What a file configures.
+/// The configuration in a file.
 pub fn state(model: &Model) -> State {
     State { node: state_for(model, NODE).works(), ..state_for(model, b"openssl_conf") }
 }

@@ -16,7 +16,7 @@ pub enum Refused {
     Include(Place, String),
     /// A value that matters depends on an environment variable.
     Uncertain(Place, String),
-    /// What stands there already does not go together with adjunct.
+    /// The file's contents conflict with adjunct.
     Conflict(Place, String),
     /// The edit would not have the effect it is made for.
     NoEffect,

@@ -102,7 +102,7 @@ impl<const ROOM: usize> Context<ROOM> {
 /// Whether this OpenSSL's own extendable-output functions have no length until one is set (3.4 and later).
 static NO_DEFAULT_XOF_SIZE: AtomicBool = AtomicBool::new(false);
 
-/// What a result of unset length is marked with.
+/// The mark of a result whose length is not set.
 const UNSET: usize = usize::MAX;
 
 /// Learns what differs between versions of OpenSSL; `version` is that of its core (`3.0.19`).
@@ -321,7 +321,7 @@ macro_rules! offer {
             ];
         })*
 
-        /// What this module offers.
+        /// The algorithms that this module offers.
         pub static ALGORITHMS: &[Algorithm] = &[$(Algorithm {
             names: digest::names::$method,
             dispatch: $module::DISPATCH,

@@ -8,7 +8,7 @@ use std::ffi::{CStr, CString};
 #[derive(Debug)]
 pub struct Encoders {
     templates: Vec<Template>,
-    /// What `list` points to.
+    /// The strings that `list` points to.
     _properties: Vec<CString>,
     list: Vec<OsslAlgorithm>,
 }

@@ -34,7 +34,7 @@ use std::sync::atomic::{AtomicI32, AtomicPtr, AtomicU64};
 /// The default property query that `adjunct openssl enable` writes, and the one that replaces it.
 const OURS: &str = "?provider=adjunct";
 const OTHERS: &str = "?provider!=default";
-/// What hides `default` from all that do not speak of providers.
+/// The property query that hides `default` from all fetches that name no provider.
 const NOT_DEFAULT: &str = "provider!=default";
 
 /// The providers that come with OpenSSL: they serve none of the keys that adjunct serves, or are what adjunct stands before.
@@ -63,7 +63,7 @@ const HIDDEN: u64 = 6;
 /// The program has loaded `default` itself after it was deactivated.
 const RETURNS: u64 = 7;
 
-/// What is known of the providers of a library context.
+/// The known providers of a library context, and the phase of its watch.
 #[derive(Debug)]
 struct Seen {
     neighbours: Neighbours,

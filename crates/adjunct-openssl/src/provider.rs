@@ -20,13 +20,13 @@ pub struct Provider {
     pub core: Core,
     /// The version of libcrypto, major and minor: some defaults changed between them.
     pub version: (u32, u32),
-    /// What `algorithms =` switched on.
+    /// The groups of algorithms that `algorithms =` enables.
     pub groups: Groups,
     /// Whether PKCS#1 v1.5 decryption rejects implicitly where this OpenSSL itself does not (`implicit-rejection = yes`).
     pub(crate) implicit_rejection: bool,
     /// The engines of this libcrypto.
     pub engines: Engines,
-    /// What watches out for a program's own provider (`yield = yes`).
+    /// The watch for a program's own provider (`yield = yes`).
     pub(crate) watch: Option<Watch>,
     pub(crate) library: fallback::Cache,
     /// The algorithms that the provider offers, by operation.

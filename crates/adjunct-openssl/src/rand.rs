@@ -13,7 +13,7 @@ use adjunct::ops::random::Generator;
 use std::ffi::{c_int, c_uint, c_void};
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU8, AtomicU32, Ordering::Relaxed};
 
-/// What this module offers.
+/// The algorithms that this module offers.
 pub static ALGORITHMS: &[Algorithm] = &[Algorithm { names: c"CTR-DRBG", dispatch: DISPATCH, description: c"CTR-DRBG" }];
 
 /// `EVP_RAND_STATE_UNINITIALISED`.
@@ -28,7 +28,7 @@ const MAX_REQUEST: usize = 1 << 16;
 /// The longest input of a kind, in bytes, as OpenSSL's own generator has it.
 const MAX_LENGTH: usize = i32::MAX as usize;
 
-/// What OpenSSL's `algctx` points to; the primary one is used by several threads, so what changes is atomic.
+/// The context that OpenSSL's `algctx` points to; the primary one is used by several threads, so its variable fields are atomic.
 struct Context {
     provider: &'static Provider,
     generator: Generator,
@@ -37,7 +37,7 @@ struct Context {
     cipher: AtomicBool,
     reseeds: AtomicU32,
     reseeded: AtomicI64,
-    /// What OpenSSL set and may ask for again; this generator reseeds by its own rule.
+    /// Settings that OpenSSL makes and may read again; this generator reseeds by its own rule.
     reseed_requests: AtomicU32,
     reseed_interval: AtomicI64,
 }

@@ -116,7 +116,7 @@ impl Core {
         self.get_libctx.map_or(std::ptr::null_mut(), |f| unsafe { f(self.handle) })
     }
 
-    /// What tells of the other providers of that library context.
+    /// The functions that tell of the other providers of that library context.
     pub const fn neighbours(&self) -> Option<Neighbours> {
         self.neighbours
     }

@@ -8,7 +8,7 @@ use std::ffi::{c_int, c_void};
 /// `ASYNC_callback_fn`: tells the event loop that a job may go on.
 pub type Callback = unsafe extern "C" fn(*mut c_void) -> c_int;
 
-/// What a wait context calls for a descriptor when it is freed: itself, the key, the descriptor, our data.
+/// The function that a wait context calls for a descriptor when it is freed: with itself, the key, the descriptor and our data.
 pub type Cleanup = unsafe extern "C" fn(Opaque, *const c_void, c_int, *mut c_void);
 
 /// `ASYNC_STATUS_OK`: the callback is going to be called.

@@ -69,7 +69,7 @@ pub type Header = libc::Elf32_Phdr;
 /// A loaded object as the loader describes it (dl_iterate_phdr(3)).
 #[derive(Debug, Clone, Copy)]
 pub struct Loaded<'a> {
-    /// What is added to the addresses that its file has.
+    /// The load bias: added to the addresses in the file.
     pub base: usize,
     /// Path that the object was loaded from; empty or null for the program itself. It lives as long as the object.
     name: *const c_char,

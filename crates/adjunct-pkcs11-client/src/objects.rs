@@ -5,7 +5,7 @@ use cryptoki_sys::*;
 use std::ptr::null_mut;
 use zeroize::Zeroizing;
 
-/// What makes a key, of any type, beside its type.
+/// The attributes that make a key of any type, besides its type.
 pub const PARTS: [CK_ATTRIBUTE_TYPE; 13] = [
     CKA_MODULUS,
     CKA_PUBLIC_EXPONENT,

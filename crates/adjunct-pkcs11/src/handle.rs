@@ -7,7 +7,7 @@ use cryptoki_sys::*;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Handle(CK_ULONG);
 
-/// What the slab's numbers begin with, so that the first handles are small.
+/// The offset of the slab's numbers, which is subtracted so that the first handles are small.
 const FIRST: u64 = 1 << 32;
 
 impl Handle {

@@ -14,7 +14,7 @@ use adjunct::InOut;
 use cryptoki_sys::*;
 use zeroize::Zeroizing;
 
-/// What the parameter of a message says: a nonce that is read or made, and a tag that is read or written.
+/// The parameter of a message: a nonce that is read or made, and a tag that is read or written.
 #[derive(Debug)]
 pub struct Parameter<'a> {
     pub nonce: &'a mut [u8],

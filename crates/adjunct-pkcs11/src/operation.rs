@@ -18,7 +18,7 @@ pub enum Follows {
     },
 }
 
-/// What becomes of an operation after its message.
+/// The use of an operation for another message after its own has ended.
 pub trait Again {
     /// Whether another message may follow, by [`Again::again`]. Of one that may, a short message takes a few microseconds at most.
     fn follows(&self) -> Follows {

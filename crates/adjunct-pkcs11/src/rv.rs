@@ -39,7 +39,7 @@ impl From<std::collections::TryReserveError> for Rv {
     }
 }
 
-/// What is said of numbers that are no key.
+/// The return value for numbers that form no key.
 pub fn not_a_key(error: Error) -> Rv {
     match error {
         Error::Memory => Rv(CKR_HOST_MEMORY),
@@ -47,7 +47,7 @@ pub fn not_a_key(error: Error) -> Rv {
     }
 }
 
-/// What is said of a key of a wrong length.
+/// The return value for a key of a wrong length.
 pub fn key_size(error: Error) -> Rv {
     match error {
         Error::Length { .. } => Rv(CKR_KEY_SIZE_RANGE),

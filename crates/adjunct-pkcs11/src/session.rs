@@ -118,7 +118,7 @@ impl std::fmt::Debug for Active {
 /// The place of a kind of operation in [`Active`].
 pub type Field<O> = fn(&mut Active) -> &mut Option<O>;
 
-/// What a session is opened for.
+/// The kind of a session: read-only or not, and whether operations give way to new ones.
 #[derive(Debug, Clone, Copy)]
 pub struct Opening {
     pub read_write: bool,
@@ -479,7 +479,7 @@ impl Session {
     }
 }
 
-/// How far [`Session::work_again`] has come while it held the operations.
+/// The progress of [`Session::work_again`] while it held the operations.
 enum Begun<O: ?Sized, B, R> {
     /// The work is done; with its result and the operation that is to be dropped.
     Done(Result<R>, Option<Run<O>>),

@@ -82,7 +82,7 @@ impl Keys {
     }
 }
 
-/// What an operation is.
+/// The kind of a saved operation.
 const DIGEST: u8 = 1;
 const SIGN: u8 = 2;
 const VERIFY: u8 = 3;

@@ -50,7 +50,7 @@ pub struct Token {
     shards: [Shard; SHARDS],
 }
 
-/// What a token holds.
+/// The contents of a token: a store, or nothing.
 #[derive(Debug)]
 enum Holding {
     /// A store of objects that stay.
@@ -278,7 +278,7 @@ impl Token {
         Ok(())
     }
 
-    /// Nobody is logged in any more: what is private goes.
+    /// Ends the login: private objects are removed from memory.
     fn ended(&self) {
         self.user.store(LoggedIn::Nobody as u8, Relaxed);
         self.objects.remove_all(|place| place.object().is_private());

@@ -41,7 +41,7 @@ fn wrapping_key(session: &Session, mechanism: Mechanism<'_>, key: CK_OBJECT_HAND
     })
 }
 
-/// What is said of the wrapping key by errors of the cipher, which knows only one key.
+/// Begins the cipher that wraps or unwraps; its errors about the key become those about the wrapping key.
 fn begin(mechanism: Mechanism<'_>, key: &Held, wrap: bool) -> Result<Box<dyn Cipher>> {
     mechanism.cipher(key.clone(), wrap).map_err(|error| match (error.0, wrap) {
         (CKR_KEY_TYPE_INCONSISTENT, true) => Rv(CKR_WRAPPING_KEY_TYPE_INCONSISTENT),

@@ -7,7 +7,7 @@ use serde::Serialize;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Cause {
-    /// What is enabled is not in force.
+    /// adjunct is enabled, and not in force.
     NotInForce,
     /// An upgrade replaced the module; the process goes on with the old one.
     ModuleReplaced,

@@ -11,7 +11,7 @@ const TEXT: usize = 512;
 /// More than this of one file, all ranges together, is not searched: it is data, not a library's constants.
 const MOST: u64 = 256 << 20;
 
-/// What the constants of a file say of the libraries inside it.
+/// The libraries inside a file, as its constants show them.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Inside {
     /// `OpenSSL 3.0.19`, `LibreSSL 3.8.2`.

@@ -46,7 +46,7 @@ impl Source for &[u8] {
     }
 }
 
-/// What kind of machine code: a library serves a program only where these are equal.
+/// The kind of machine code: a library serves a program only where both are equal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Machine {
     /// 64-bit, else 32-bit.
@@ -57,7 +57,7 @@ pub struct Machine {
     pub number: u16,
 }
 
-/// What programs find in a library by the name of one function.
+/// An interface that programs find in a library by the name of one function.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Interface {
     /// OpenSSL's engines, as a libcrypto with engines has them.
@@ -79,7 +79,7 @@ impl Interface {
     }
 }
 
-/// What one ELF file says of itself.
+/// The facts about one ELF file that its headers tell.
 #[derive(Debug, Clone)]
 pub struct Elf {
     /// Its machine code.
@@ -221,7 +221,7 @@ impl<H: FileHeader<Endian = Endianness>> Segments<H> {
     }
 }
 
-/// What Go's linker writes near the beginning of the first data segment, on a multiple of 16 (debug/buildinfo).
+/// The mark that Go's linker writes near the beginning of the first data segment, on a multiple of 16 (debug/buildinfo).
 const GO: &[u8] = b"\xff Go buildinf:";
 /// The bytes of the first data segment in which Go's own tools look for [`GO`].
 const GO_WITHIN: u64 = 64 << 10;

@@ -26,7 +26,7 @@ pub enum Kind {
 /// A function of OpenSSL that a program calls.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Call {
-    /// What can serve the call.
+    /// The kind of the call.
     pub kind: Kind,
     /// Its name.
     pub name: String,
@@ -102,7 +102,7 @@ const BYPASS: [&str; 23] = [
 /// Low-level ciphers, by the beginnings of their names.
 const CIPHERS: [&str; 9] = ["AES_", "DES_", "BF_", "CAST_", "Camellia_", "RC2_", "IDEA_", "SEED_", "RC5_32_"];
 
-/// What calling `name` means; `None` where it computes nothing or is no function of OpenSSL's.
+/// The call that the name of a function stands for; `None` where it computes nothing or is no function of OpenSSL's.
 pub fn call(name: &[u8]) -> Option<Call> {
     let name = std::str::from_utf8(name).ok()?;
     let begins = |list: &[&str]| list.iter().any(|beginning| name.starts_with(beginning));

@@ -18,16 +18,16 @@ use std::rc::Rc;
 /// A file below this length has no room for OpenSSL's code.
 const LEAST_STATIC: u64 = 1 << 20;
 
-/// What a file is made of.
+/// The parts of a file: its libraries, and the runtimes inside it.
 #[derive(Debug)]
 pub struct Made {
-    /// What the file gets as a program, where it uses OpenSSL.
+    /// The verdict on the file as a program, where it uses OpenSSL.
     pub program: Option<Program>,
     /// The file names of its libraries in the loader's order, itself left out.
     pub libraries: Vec<String>,
     /// Whether Go's linker made it.
     pub go: bool,
-    /// What stands in its constants, where no libcrypto is among its libraries and it is large enough to have one inside.
+    /// The libraries that its constants show, where no libcrypto is among its libraries and it is large enough to contain one.
     pub inside: Inside,
 }
 
@@ -53,7 +53,7 @@ impl<'a> Inspector<'a> {
         self.reach
     }
 
-    /// What the configuration gives to a program that reads it.
+    /// The provider and engine that the configuration gives to a program that reads it.
     pub fn given(&mut self, config: &Path) -> Given {
         self.configurations.given(config)
     }
@@ -173,7 +173,7 @@ fn through(closure: &Closure, at: usize) -> Option<String> {
     first.filter(|_| !direct)
 }
 
-/// What a program and its libraries call of OpenSSL; its own parts call each other without meaning for the program.
+/// The calls of a program and its libraries into OpenSSL; calls within OpenSSL itself do not count.
 fn calls(closure: &Closure) -> BTreeMap<Call, Option<String>> {
     let mut calls = BTreeMap::new();
     for (at, file) in closure.files.iter().enumerate() {

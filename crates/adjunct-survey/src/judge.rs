@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::rc::Rc;
 
-/// What a program gets.
+/// The part of adjunct that a program gets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 pub enum Gets {
     /// Provider and engine.
@@ -84,7 +84,7 @@ impl Rights {
     }
 }
 
-/// What is known of a program.
+/// The facts about a program by which it is judged.
 #[derive(Debug)]
 pub struct User {
     /// The copy of OpenSSL it uses.
@@ -163,7 +163,7 @@ pub fn judge(user: &User, given: Given, config: Option<&Path>, reach: &Reach) ->
     }
 }
 
-/// What keeps a program from loading adjunct at all.
+/// The reason why a program cannot load adjunct at all.
 fn barrier(user: &User, given: Given, config: Option<&Path>, reach: &Reach) -> Option<Barrier> {
     let no = |cause, why: String| Some(Barrier::No(cause, why));
     let libcrypto = &user.libcrypto;
@@ -272,7 +272,7 @@ fn engine(user: &User, given: Given) -> Verdict {
 /// Operations on keys, which an engine can serve.
 const KEYS: [Kind; 3] = [Kind::Rsa, Kind::Ec, Kind::Dh];
 
-/// What an engine has to serve for a kind of call.
+/// The group that an engine has to serve for a kind of call.
 fn method(kind: Kind) -> u32 {
     match kind {
         Kind::Rsa => engine_methods::RSA,
@@ -323,7 +323,7 @@ pub fn some(names: &[String]) -> String {
     }
 }
 
-/// What else to know of a program.
+/// Notes about a program, one line each.
 pub fn notes(user: &User, reach: &Reach) -> Vec<String> {
     let mut notes = Vec::new();
     if user.rights != Rights::Own && !reach.by_environment {

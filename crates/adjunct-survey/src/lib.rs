@@ -47,25 +47,25 @@ pub use table::{Detail, text};
 use std::path::PathBuf;
 use std::time::SystemTime;
 
-/// What a configuration gives to a program that reads it.
+/// The provider and engine that a configuration gives to a program that reads it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Given {
     /// The provider is in force.
     pub provider: bool,
-    /// What the engine serves that comes with it: flags of [`adjunct::config::engine_methods`].
+    /// The groups that the engine serves: flags of [`adjunct::config::engine_methods`].
     pub engine: u32,
     /// Node gets the provider: the section that Node reads names it, too.
     pub node: bool,
 }
 
 impl Given {
-    /// What a provider in force gives, and the engine that its section's `engine` line asks for.
+    /// The result of a provider that is in force or not, and of the engine that its section's `engine` line asks for.
     pub fn provider(in_force: bool, engine: Option<&str>) -> Given {
         let engine = engine.filter(|_| in_force).map_or(0, |words| adjunct::config::engine(words).0);
         Given { provider: in_force, engine, node: false }
     }
 
-    /// What `enable` gives where nothing else is asked for.
+    /// The provider and engine that `enable` gives by default.
     fn usual() -> Given {
         Given { node: true, ..Given::provider(true, Some("auto")) }
     }
@@ -78,7 +78,7 @@ pub struct Own {
     pub program: PathBuf,
     /// Its configuration.
     pub config: PathBuf,
-    /// What that gives.
+    /// The provider and engine that this gives.
     pub given: Given,
 }
 
@@ -96,7 +96,7 @@ pub struct Ground {
 pub struct Reach {
     /// The configuration the question is about, without symbolic links.
     pub config: PathBuf,
-    /// What the configuration gives.
+    /// The provider and engine that the configuration gives.
     pub given: Given,
     /// Whether programs read it only when `OPENSSL_CONF` says so.
     pub by_environment: bool,
@@ -108,7 +108,7 @@ pub struct Reach {
     pub since: Option<SystemTime>,
 }
 
-/// What the parsers of this part make of any bytes, for fuzzing: an ELF file, a loader's cache, /proc's files.
+/// Runs the parsers of this part on any bytes, for fuzzing: an ELF file, a loader's cache, /proc's files.
 pub fn parse_anything(bytes: &[u8]) {
     if let Ok(elf) = elf::read(&bytes) {
         let _ = constants::search(&bytes, &elf.constants);

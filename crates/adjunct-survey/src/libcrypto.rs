@@ -53,7 +53,7 @@ impl Libcrypto {
     }
 }
 
-/// What the configurations of the machine give, each read once.
+/// The provider and engine that the machine's configurations give; each is read once.
 pub struct Configurations<'a> {
     reach: &'a Reach,
     known: HashMap<PathBuf, Given>,
@@ -65,7 +65,7 @@ impl<'a> Configurations<'a> {
         Configurations { reach, known: HashMap::new() }
     }
 
-    /// What `config` gives to a program that reads it.
+    /// The provider and engine that `config` gives to a program that reads it.
     pub fn given(&mut self, config: &Path) -> Given {
         let same = |a: &Path, b: &Path| a == b || std::fs::canonicalize(a).is_ok_and(|a| a == b);
         if same(config, &self.reach.config) {
@@ -76,7 +76,7 @@ impl<'a> Configurations<'a> {
 }
 
 impl Given {
-    /// What the file says, without trying it.
+    /// The provider and engine that the file names, without a trial.
     fn of_file(config: &Path) -> Given {
         let state = files::config(config).ok().and_then(|text| Model::read(&text, &FromDisk).ok());
         let state = state.map(|model| adjunct_openssl_conf::state(&model)).unwrap_or_default();
@@ -94,7 +94,7 @@ pub struct Libraries {
 }
 
 impl Libraries {
-    /// What the library at `path` is.
+    /// The facts about the library at `path`.
     pub fn get(&mut self, path: &Path, elf: &Elf) -> Rc<Libcrypto> {
         let known = self.known.entry(path.to_owned());
         Rc::clone(known.or_insert_with(|| Rc::new(Libcrypto::of_library(path, elf))))

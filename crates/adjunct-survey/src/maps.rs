@@ -23,7 +23,7 @@ pub enum Other {
     Pkcs11,
 }
 
-/// What the kernel shows of a process's memory.
+/// The libraries that `/proc/PID/maps` shows in a process.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Mapped {
     /// The first libcrypto.
@@ -36,7 +36,7 @@ pub struct Mapped {
     pub module_replaced: bool,
     /// Providers of others that OpenSSL has loaded.
     pub providers: BTreeSet<PathBuf>,
-    /// What else encrypts.
+    /// Other libraries that encrypt.
     pub other: BTreeSet<Other>,
     /// The package of Python's that may have OpenSSL inside.
     pub wheel: Option<PathBuf>,
@@ -76,7 +76,7 @@ pub fn mapped(maps: &[u8], modules: &[PathBuf]) -> Mapped {
     mapped
 }
 
-/// What a library is, by its name.
+/// The other library that a file name stands for.
 pub fn other(name: &str) -> Option<Other> {
     let begins = |list: &[&str]| list.iter().any(|beginning| name.starts_with(beginning));
     Some(match name {

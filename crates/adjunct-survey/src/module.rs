@@ -12,13 +12,13 @@ use std::path::{Component, Path, PathBuf};
 /// A module of adjunct's, or another in its place.
 #[derive(Debug)]
 pub struct Make {
-    /// Its names: installed, and as cargo builds it.
+    /// File names of the module: installed, and as cargo builds it.
     names: [&'static str; 2],
     /// The message where there is no module.
     missing: &'static str,
-    /// Who loads the module.
+    /// The programs that load the module.
     users: &'static str,
-    /// What root does to load one that others could change.
+    /// The option by which root loads a module that others could change.
     remedy: &'static str,
     /// The configuration that its path is written into, if any.
     file: Option<&'static str>,
@@ -99,7 +99,7 @@ pub fn is_own_pkcs11(path: &Path) -> bool {
 /// The module as it was chosen on the command line.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Choice<'a> {
-    /// The one given.
+    /// Path of the module that was given, if one was.
     pub path: Option<&'a Path>,
     /// For root: take the module though others could change it.
     pub trusted: bool,
@@ -128,7 +128,7 @@ pub struct Args {
 }
 
 impl Args {
-    /// What was chosen.
+    /// The choice that these options make.
     pub fn choice(&self) -> Choice<'_> {
         Choice { path: self.path.as_deref(), trusted: self.trusted }
     }

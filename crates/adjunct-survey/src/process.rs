@@ -49,7 +49,7 @@ pub struct Process {
     /// Whether the process belongs to a user's session.
     #[serde(skip)]
     pub session: bool,
-    /// What confines it: an AppArmor profile in force, or an SELinux domain.
+    /// The AppArmor profile or SELinux domain that confines the process.
     pub confined: Option<Confined>,
     /// Whether the process was started with the rights of its file, and ignores variables of OpenSSL's and adjunct's.
     pub secure: bool,
@@ -73,7 +73,7 @@ impl Process {
         }
     }
 
-    /// What starts the process anew, in words where that is no command.
+    /// The command that restarts the process, or a description where there is none.
     pub fn restart_words(&self) -> String {
         let words = match (self.root, self.session) {
             (Some(Root::Container), _) => "start its container again",
@@ -84,7 +84,7 @@ impl Process {
     }
 }
 
-/// What a process takes for `/`.
+/// The kind of a root folder other than the machine's.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Root {
@@ -114,7 +114,7 @@ impl Unit {
     }
 }
 
-/// What confines a process.
+/// The confinement of a process.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Confined {
@@ -171,7 +171,7 @@ pub fn one(proc: &Path, pid: u32, modules: &[PathBuf]) -> Look {
     look(proc, pid, modules, &Machine::of(proc))
 }
 
-/// What a process number stands for.
+/// The result of looking at a process number.
 #[derive(Debug)]
 pub enum Look {
     /// A process.
@@ -318,7 +318,7 @@ fn path(bytes: &[u8]) -> PathBuf {
     PathBuf::from(String::from_utf8_lossy(bytes).into_owned())
 }
 
-/// What is the same for all processes.
+/// Facts that are the same for all processes.
 struct Machine {
     /// Time at which the machine was started.
     boot: Option<SystemTime>,

@@ -24,11 +24,11 @@ pub struct Program {
     pub config: Option<PathBuf>,
     /// The rights with which the program runs.
     pub rights: Rights,
-    /// What the program gets now.
+    /// The part of adjunct that the program gets now.
     pub gets: Gets,
     /// Why the program gets neither, or why that cannot be told, in a word.
     pub cause: Option<Cause>,
-    /// What the program would get from a configuration with provider and engine.
+    /// The part of adjunct that the program would get from a configuration with provider and engine.
     pub could_get: Gets,
     /// Whether and why the provider.
     pub provider: Verdict,
@@ -38,7 +38,7 @@ pub struct Program {
     pub engine_calls: Vec<Calls>,
     /// Low-level functions it calls that neither can serve.
     pub bypasses: Vec<Calls>,
-    /// What else to know.
+    /// Notes, one line each.
     pub notes: Vec<String>,
     /// The processes that run it.
     pub processes: Vec<Running>,

@@ -14,7 +14,7 @@ use serde::Serialize;
 use std::collections::{BTreeMap, HashSet};
 use std::path::{Path, PathBuf};
 
-/// What was found on the machine.
+/// The programs, plugins and processes on the machine that use OpenSSL.
 #[derive(Debug, Clone, Default, Serialize)]
 pub struct Survey {
     /// Programs and plugins that use OpenSSL.

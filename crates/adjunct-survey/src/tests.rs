@@ -62,7 +62,7 @@ fn dh_is_served_on_request() {
     assert_eq!(judged(&ec, asked, false).gets, Gets::Neither);
 }
 
-/// What `enable` writes for all programs has the engine where the program itself calls for it.
+/// The configuration that `enable` writes for all programs has the engine serve programs that themselves call for it.
 #[test]
 fn libraries_alone_do_not_bring_the_engine() {
     let own = user("OpenSSL 3.0.19", &["EVP_Cipher", "ECDSA_do_sign"]);

@@ -6,7 +6,7 @@ use std::ffi::{OsStr, OsString};
 use std::fmt;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 
-/// What options there are.
+/// The options of a program.
 #[derive(Debug, Clone, Copy)]
 pub struct Options {
     /// The letters, a colon behind each that takes a value.
@@ -19,9 +19,9 @@ pub struct Options {
 /// What is wrong with an option.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Wrong {
-    /// What getopt says of it, behind the program's name.
+    /// The message of getopt, after the program's name.
     pub words: String,
-    /// What the tools of s390-tools say of it, behind theirs.
+    /// The message of s390-tools, after the program's name.
     pub of_s390: String,
 }
 

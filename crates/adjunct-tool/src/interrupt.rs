@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 
 /// How long the command may take to end by itself.
 const GRACE: Duration = Duration::from_secs(10);
-/// How long a change that is half made may take to be taken back.
+/// Time that undoing a half-made change may take.
 const HELD: Duration = Duration::from_secs(120);
 
 /// Time after the first signal in which further signals mean the same.
@@ -39,7 +39,7 @@ impl Drop for Hold {
     }
 }
 
-/// What is to be done before the process is ended at once, besides removing temporary folders.
+/// Functions to call before the process is ended at once, besides removing temporary folders.
 static REMOVED: Mutex<Vec<fn()>> = Mutex::new(Vec::new());
 
 fn lock(list: &Mutex<Vec<fn()>>) -> MutexGuard<'_, Vec<fn()>> {

@@ -73,7 +73,7 @@ pub fn harmless(report: &str) -> String {
     text
 }
 
-/// What [`Style`] writes between `ESC [` and `m`.
+/// The codes that [`Style`] writes between `ESC [` and `m`.
 const COLOURS: [&str; 6] = ["0", "1", "2", "31", "32", "33"];
 
 /// How to colour: nothing, or the escape sequences of a terminal.
@@ -99,12 +99,12 @@ impl Style {
         if self.colour { format!("\x1b[{code}m{text}\x1b[0m") } else { text.to_owned() }
     }
 
-    /// What is as it should be (hardware, added).
+    /// The colour of text about what is as it should be (hardware, added).
     pub fn good(self, text: &str) -> String {
         self.paint("32", text)
     }
 
-    /// What an administrator should look at (software, removed).
+    /// The colour of text that an administrator should look at (software, removed).
     pub fn notice(self, text: &str) -> String {
         self.paint("33", text)
     }
@@ -119,7 +119,7 @@ impl Style {
         self.paint("1", text)
     }
 
-    /// What matters less.
+    /// The colour of less important text.
     pub fn faint(self, text: &str) -> String {
         self.paint("2", text)
     }

@@ -128,7 +128,7 @@ fn json(report: &impl Serialize) -> Result<String, Failure> {
     Ok(text + "\n")
 }
 
-/// How a run that measures came to its end.
+/// Whether a run that measures was completed, failed or was interrupted.
 #[derive(Debug)]
 pub struct Ended(Option<Failure>);
 

@@ -9,7 +9,7 @@ use zeroize::Zeroizing;
 /// A part of a file.
 #[derive(Debug)]
 pub struct Part {
-    /// What stands behind BEGIN.
+    /// The label after BEGIN.
     pub label: String,
     /// The headers, without the colon.
     pub headers: Vec<(String, String)>,

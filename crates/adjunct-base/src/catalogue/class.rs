@@ -10,7 +10,7 @@ use super::{Arch, HERE};
 pub struct Class {
     /// The name, as options have it.
     pub name: &'static str,
-    /// What decides.
+    /// The instructions that define the class, in words.
     pub text: &'static str,
     /// The CPUs of the class.
     pub cpus: &'static str,
@@ -94,7 +94,7 @@ pub static CLASSES: &[Class] = &[
     },
 ];
 
-/// What no class asks for: there are CPUs of each that have none.
+/// Features that no class requires: CPUs of each class may lack them.
 const OPTIONAL: &[Feature] = &[Rdrand, ArmRng];
 
 impl Class {
@@ -108,13 +108,13 @@ impl Class {
         CLASSES.iter().filter(|class| Some(class.arch) == HERE)
     }
 
-    /// What of the class a CPU with these features lacks, so that it cannot imitate it.
+    /// The features of the class that a CPU with these features lacks, so that it cannot imitate the class.
     pub fn lacking(&self, has: impl Fn(Feature) -> bool) -> Vec<Feature> {
         let wanted = self.has.iter().copied().filter(|feature| !OPTIONAL.contains(feature));
         wanted.filter(|&feature| !has(feature)).collect()
     }
 
-    /// What has to be taken away from a CPU with these features.
+    /// The features to mask on a CPU with these features.
     pub fn excess(&self, has: impl Fn(Feature) -> bool) -> Vec<Feature> {
         let here = Feature::ALL.iter().copied().filter(|feature| feature.arch() == self.arch);
         here.filter(|&feature| has(feature) && !self.has.contains(&feature)).collect()

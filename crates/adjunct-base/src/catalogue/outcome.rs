@@ -2,7 +2,7 @@
 
 use super::Reason;
 
-/// What ran a public-key operation, as the adapter that ran it says.
+/// How a public-key operation ran, as the adapter that ran it says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Outcome {
     /// The lanes: a batch. Hardware where they are dedicated instructions'.

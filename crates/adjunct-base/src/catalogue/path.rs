@@ -61,7 +61,7 @@ impl Reason {
     }
 }
 
-/// What serves an operation.
+/// Whether hardware or software serves an operation, and why.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Path {
     /// Dedicated instructions.

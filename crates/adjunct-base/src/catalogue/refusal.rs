@@ -2,7 +2,7 @@
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Refusal {
-    /// Nobody listens there, or the socket is not to be reached: no daemon, no permission, a chroot.
+    /// No process listens, or the socket cannot be reached: no daemon, no permission, a chroot.
     Nobody = 0,
     /// The card had enough to do, or does not work for this user now.
     Busy,

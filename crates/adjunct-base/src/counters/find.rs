@@ -17,7 +17,7 @@ use std::marker::PhantomData;
 pub(super) const KEYS: u32 = 16;
 /// The user in the keys of the segment of switched users, which no user has as uid (to the system it means "leave it as it is").
 const SWITCHED: u32 = u32::MAX;
-/// What the keys of segments of uses of mechanisms are made of besides.
+/// Further input of the keys of segments with uses of mechanisms.
 const USES: &[u32] = &[1, table::ROWS as u32, table::STRIPES as u32];
 
 /// A hash of everything that gives the words their meaning. A program needs it at its start: the compiler works it out.
@@ -165,7 +165,7 @@ impl<T: Kind> Sought<T> {
         self.attach(found, Access::Read).is_ok()
     }
 
-    /// What is under the keys that come before the segment's own, and why it is not that: all of them where it has none.
+    /// The segments under the keys before the segment's own, with the reason why each is not that: under all keys where it has none.
     pub(super) fn in_the_way(&self, listed: &[Stat]) -> Vec<(Stat, Wrong)> {
         let mut found = Vec::new();
         for key in self.keys() {

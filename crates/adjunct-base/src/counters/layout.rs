@@ -63,7 +63,7 @@ const fn fallback(function: Function, reason: Reason) -> usize {
     FALLBACKS + (function as usize * REASONS + reason as usize) * FALLBACK
 }
 
-/// What the accelerator counts.
+/// An event that the accelerator counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Event {
     /// A batch of this many jobs was run in lanes.
@@ -213,7 +213,7 @@ impl Fnv {
     }
 }
 
-/// What stands in `total` and not yet in `base`.
+/// The difference of `total` and `base`, as a snapshot.
 pub(super) fn snapshot(uid: u32, total: &[u64], base: &[u64]) -> Snapshot {
     let mut snapshot = Snapshot::new(uid);
     let words: Vec<u64> = total.iter().zip(base).map(|(t, b)| t.wrapping_sub(*b)).collect();

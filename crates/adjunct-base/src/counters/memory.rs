@@ -46,7 +46,7 @@ impl Stat {
         }
     }
 
-    /// What keeps this from being a segment of `uid` and of `size`, if anything.
+    /// The reason why this is no segment of `uid` and of `size`, if there is one.
     pub(super) fn wrong(&self, uid: u32, size: usize) -> Option<Wrong> {
         if self.uid != uid || self.creator != uid {
             Some(Wrong::Owner)

@@ -29,7 +29,7 @@
 //! # Slots of the dead
 //! A thread gives its slot back when it ends. Slots of killed processes are freed when slots get scarce, by a process while it opens the counters,
 //! never later: a sandbox may kill a process for asking whether another lives. An owner is dead if its pid is gone, was reused (start time), has
-//! called exec since (AT_RANDOM), or if nobody else has the segment mapped. An owner in another pid or time namespace is left alone. If all are
+//! called exec since (AT_RANDOM), or if no other process has the segment mapped. An owner in another pid or time namespace is left alone. If all are
 //! taken, counts go to slot 0: slower, still exact.
 //!
 //! # Fork

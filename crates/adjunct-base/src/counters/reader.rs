@@ -81,7 +81,7 @@ pub(super) fn remarks(prefix: u32, uid: u32) -> Vec<Error> {
     remarks
 }
 
-/// What other segments keep the programs of `uid` from counting in their first place.
+/// The other segments that keep the programs of `uid` from counting in their first place.
 fn in_the_way(prefix: u32, uid: u32, listed: &[Stat]) -> Vec<Error> {
     let remark = |cause| Error::Counters { uid, cause };
     let mut in_the_way = Sought::of(prefix, uid).in_the_way(listed);

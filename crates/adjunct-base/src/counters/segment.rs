@@ -53,7 +53,7 @@ impl Segment {
         &self.baselines[(resets & 1) as usize]
     }
 
-    /// What was counted since the last reset.
+    /// The counts since the last reset.
     pub(super) fn read(&self, uid: u32) -> Snapshot {
         let mut tries = 0;
         loop {

@@ -4,7 +4,7 @@
 use super::layout::Fnv;
 use crate::environment::secure_env;
 
-/// What the environment says.
+/// The settings of counting by the environment.
 pub(super) enum Settings {
     /// Count, in segments whose keys are made with this prefix.
     On {
@@ -35,7 +35,7 @@ pub(super) fn prefix() -> u32 {
     }
 }
 
-/// What the value of `ADJUNCT_STATS_KEY` makes of the keys; 0 for an empty one.
+/// The part of the keys that follows from the value of `ADJUNCT_STATS_KEY`; 0 for an empty one.
 pub(super) fn prefix_of(word: &str) -> u32 {
     if word.is_empty() {
         return 0;

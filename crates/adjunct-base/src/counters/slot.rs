@@ -47,7 +47,7 @@ impl Slot {
         (same && alone).then(|| self.counted.since(&earlier.counted))
     }
 
-    /// What was counted there since `earlier`, by whomever.
+    /// The counts in the slot since `earlier`, by all of its owners.
     pub fn added(&self, earlier: &Slot) -> Snapshot {
         self.counted.since(&earlier.counted)
     }

@@ -56,7 +56,7 @@ impl Counts {
     }
 }
 
-/// What the accelerator did with the operations of one queue, or the sum of several.
+/// The accelerator's counts of one queue, or the sum of several.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Lanes {
     /// Batches run in lanes, by the lanes filled: 1, 2, ... 8.
@@ -133,32 +133,32 @@ impl Snapshot {
         function.rows().fold(Counts::default(), |sum, (_, row)| sum.zip(self.row(row), u64::saturating_add))
     }
 
-    /// What of `function` ran in software for `reason`: calls and bytes, both directions and all key sizes together.
+    /// The operations of `function` in software for `reason`: calls and bytes, both directions and all key sizes together.
     pub fn fallbacks(&self, function: Function, reason: Reason) -> Cell {
         self.fallbacks[function as usize * Reason::ALL.len() + reason as usize]
     }
 
-    /// What of `function` ran in software for `reason`, to fill in.
+    /// The count of operations of `function` that ran in software for `reason`, to fill in.
     pub fn fallbacks_mut(&mut self, function: Function, reason: Reason) -> &mut Cell {
         &mut self.fallbacks[function as usize * Reason::ALL.len() + reason as usize]
     }
 
-    /// What the accelerator did with the operations of a queue.
+    /// The accelerator's counts of a queue.
     pub fn lanes(&self, queue: Queue) -> Lanes {
         self.lanes[queue as usize]
     }
 
-    /// What the accelerator did with the operations of a queue, to fill in.
+    /// The accelerator's counts of a queue, to fill in.
     pub fn lanes_mut(&mut self, queue: Queue) -> &mut Lanes {
         &mut self.lanes[queue as usize]
     }
 
-    /// What the accelerator did, all queues together.
+    /// The accelerator's counts, all queues together.
     pub fn all_lanes(&self) -> Lanes {
         self.lanes.iter().fold(Lanes::default(), |sum, lanes| sum.zip(*lanes, u64::saturating_add))
     }
 
-    /// What was counted between `earlier` and this.
+    /// The counts between `earlier` and this snapshot.
     pub fn since(&self, earlier: &Snapshot) -> Snapshot {
         self.zip(earlier, u64::wrapping_sub)
     }

@@ -26,7 +26,7 @@ const _: () = assert!(size_of::<Switched>() < 48 << 20);
 #[derive(Debug)]
 struct Slot {
     counted: Block,
-    /// What had been counted at the last reset, word by word.
+    /// The counts at the last reset, word by word.
     reset: Block,
 }
 
@@ -97,7 +97,7 @@ impl Switched {
         users
     }
 
-    /// What was counted for `uid` since their last reset.
+    /// The counts for `uid` since their last reset.
     pub(super) fn read(&self, uid: u32) -> Snapshot {
         let (mut total, mut base) = (vec![0u64; WORDS], vec![0u64; WORDS]);
         for slot in self.slots_of(uid) {

@@ -111,7 +111,7 @@ impl Uses {
         self.stripes[stripe][row][strength as usize].fetch_add(1, Relaxed);
     }
 
-    /// What stands in the rows that `wanted` says, by `number`.
+    /// The sum of the rows that `wanted` selects, by `number`.
     pub(super) fn sum(&self, wanted: impl Fn(u32) -> bool, number: impl Fn(&AtomicU64) -> u64) -> Vec<Use> {
         let stripes: Vec<_> = (0..STRIPES).filter(|&stripe| self.used[stripe].load(Relaxed) != 0).collect();
         let mut uses = Vec::new();

@@ -89,7 +89,7 @@ impl Thread {
 place_in_threads!(Thread, adjunct_counters_thread, [-1, -1, 0, 0, 0, 0, 0]);
 pub(super) use place::with;
 
-/// What is done at the end of each thread that has asked for it.
+/// A function that runs at the end of each thread that has asked for it.
 #[derive(Debug)]
 pub(super) struct AtEnd(Key);
 

@@ -19,7 +19,7 @@ pub struct Side {
     pub maker: Maker,
 }
 
-/// How long to load.
+/// The lengths and the number of slices of a load.
 #[derive(Debug, Clone, Copy)]
 pub struct Plan {
     /// The least wall time of one slice of one side; longer where the threads would not get round.
@@ -28,7 +28,7 @@ pub struct Plan {
     pub repeats: usize,
 }
 
-/// What one side did.
+/// The rates and latencies of one side.
 #[derive(Debug, Clone, Default)]
 pub struct Measured {
     /// Operations per second of wall time, of all threads together.
@@ -39,7 +39,7 @@ pub struct Measured {
     pub p50: f64,
     /// Latency in nanoseconds that 99 of 100 operations took at most.
     pub p99: f64,
-    /// What `between` gave for the side's slices, one after the other.
+    /// The results of `between` for the side's slices, one after the other.
     pub extra: Vec<u64>,
 }
 

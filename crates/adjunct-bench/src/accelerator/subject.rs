@@ -2,7 +2,7 @@
 
 use crate::publickey::{Kind, Operation, Row};
 
-/// What AWS-LC and the kernels are asked for.
+/// The functions that are measured, with AWS-LC and with the kernels.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Function {
     /// RSA signature, PKCS#1 v1.5 with SHA-256, with a modulus of this many bits.
@@ -93,5 +93,5 @@ impl Function {
     }
 }
 
-/// What every signature signs.
+/// The message, or digest, that every signature is made of.
 pub const MESSAGE: [u8; 32] = [0x42; 32];

@@ -5,7 +5,7 @@ use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-/// What is needed of a root to run a program under its libraries.
+/// The files of a root that are needed to run a program under its libraries.
 #[derive(Debug)]
 pub struct Root {
     /// Path of the root's dynamic loader.

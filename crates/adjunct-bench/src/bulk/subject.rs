@@ -103,7 +103,7 @@ impl Subject {
         }
     }
 
-    /// What the row processes: the message, or what `stock` encrypts it to, and the tag of that.
+    /// The input of the row: the message, or its encryption by `stock` with the tag.
     pub fn input(&self, stock: Side, size: usize) -> Result<(Vec<u8>, Vec<u8>), Error> {
         let missing = || Error::Operation(format!("stock does not have {}", self.title()));
         match self.cipher() {

@@ -70,7 +70,7 @@ pub fn quartiles(values: &[f64]) -> Option<[f64; 3]> {
     }))
 }
 
-/// What two values measured several times say of each other.
+/// The verdict on two values that were measured several times.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Verdict {
     /// The first is better.
@@ -100,9 +100,9 @@ impl Verdict {
         }
     }
 
-    /// Of `ours` beside `theirs`. There is a difference only where the whiskers (the quartiles) do not overlap, where it is about
-    /// 95 % sure by the ranks of the runs (Mann and Whitney's test, for which 3 runs of each are the fewest), and where it is
-    /// more than 2 %: what is slow to change (the clock frequency, a neighbour) is not in the spread of one run.
+    /// Compares `ours` with `theirs`. There is a difference only where the whiskers (the quartiles) do not overlap, where it is about 95 % sure by
+    /// the ranks of the runs (Mann and Whitney's test, for which 3 runs of each are the fewest), and where it is more than 2 %: slow changes (the
+    /// clock frequency, load of other virtual machines) do not show in the spread of one run.
     pub fn of(ours: Sample<'_>, theirs: Sample<'_>, more_is_better: bool) -> Verdict {
         let apart = ours.low > theirs.high || theirs.low > ours.high;
         let much = (ours.median - theirs.median).abs() > 0.02 * theirs.median.abs();

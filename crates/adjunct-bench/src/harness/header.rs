@@ -23,7 +23,7 @@ pub struct Header {
     date: String,
     slice_ms: f64,
     repeats: usize,
-    /// What the slices are measured in: `CPU` or `wall`.
+    /// The clock of the slices: `CPU` or `wall`.
     pub clock: &'static str,
 }
 

@@ -61,7 +61,7 @@ pub struct Subject {
     stored: usize,
 }
 
-/// What a row's threads work with.
+/// The module, token, key and objects that the threads of a row work with.
 #[derive(Debug, Clone, Copy)]
 struct Work<'a> {
     row: &'a Row,
@@ -87,7 +87,7 @@ impl Subject {
         Ok(Subject { path: wanted.path.clone(), module, token, session, keys: BTreeMap::new(), objects: 0, stored: 0 })
     }
 
-    /// What the module calls itself.
+    /// The module's own description and version.
     pub fn name(&self) -> String {
         let Ok(info) = self.module.info() else { return "?".to_owned() };
         let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).trim_end_matches([' ', '\0']).to_owned();
@@ -182,7 +182,7 @@ fn find(session: &Session<'_>, wanted: &Template, most: usize, there: usize) -> 
     if found.len() == there { Ok(()) } else { Err(Why::Failed(format!("{} objects found", found.len()))) }
 }
 
-/// What object `number` of those that are looked for is called.
+/// The label of object `number` of those that are searched for.
 fn label(number: usize) -> String {
     format!("object {number}")
 }
@@ -249,7 +249,7 @@ fn make_key(session: &Session<'_>, what: What, own: bool) -> Result<CK_OBJECT_HA
     session.create(&template).map_err(|e| Why::of("C_CreateObject", e))
 }
 
-/// What a thread has.
+/// The state of a thread: its session, key and buffers.
 struct State<'a> {
     work: Work<'a>,
     session: Session<'a>,

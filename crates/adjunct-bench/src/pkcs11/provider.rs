@@ -20,7 +20,7 @@ pub struct Provider {
     keys: BTreeMap<String, Keys>,
 }
 
-/// What a row is through EVP.
+/// The operation of a row, as it is called through EVP.
 #[derive(Debug, Clone)]
 enum Subject {
     Cipher(Cipher, usize),
@@ -29,7 +29,7 @@ enum Subject {
     PublicKey(publickey::Row),
 }
 
-/// What a thread has.
+/// A thread's operation, with its own contexts.
 struct Worker(Work);
 
 impl Thread for Worker {

@@ -13,7 +13,7 @@ pub enum Pair {
     Ed25519,
 }
 
-/// What objects are looked for by.
+/// The attribute by which objects are searched for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum By {
     /// CKA_LABEL, which one object has.
@@ -24,7 +24,7 @@ pub enum By {
     Class,
 }
 
-/// What a thread does again and again.
+/// The operation that a thread repeats.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum What {
     /// C_SignInit and C_Sign with a key that stays in the token: RSA with SHA-256, ECDSA of a digest, Ed25519 of 32 bytes.
@@ -80,7 +80,7 @@ impl What {
 /// A row of the table.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Row {
-    /// What is done.
+    /// The operation that the row measures.
     pub what: What,
     /// Threads at once, each in a session of its own.
     pub threads: u16,

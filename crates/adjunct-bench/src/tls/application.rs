@@ -16,7 +16,7 @@ const QUERY: &[u8] = b"Q\0\0\0\x1dSELECT repeat('x', 2048)\0";
 const TERMINATE: &[u8] = b"X\0\0\0\x04";
 
 pub(super) trait Talk {
-    /// What comes before TLS.
+    /// The exchange on the connection before TLS begins.
     fn before(self, stream: &mut TcpStream) -> Result<(), String>;
     /// The talk inside TLS; it ends when the server closes.
     fn within(self, stream: &mut (impl Read + Write)) -> Result<(), String>;

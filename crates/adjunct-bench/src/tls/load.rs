@@ -15,7 +15,7 @@ const PATIENCE: u32 = 20;
 /// How long a client waits after a transaction that failed: a server that is gone is not asked in a busy loop.
 const PAUSE: Duration = Duration::from_millis(5);
 
-/// What a load came to.
+/// The results of a load.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct Loaded {
     /// Transactions, and the times from connecting to the end. `cpu` is that of this process, the load; `others` what was asked of the
@@ -25,11 +25,11 @@ pub struct Loaded {
     pub resumed: u64,
     /// Transactions that failed, with those of the lead-in.
     pub errors: u64,
-    /// What the first that failed said.
+    /// The error of the first transaction that failed.
     pub error: String,
 }
 
-/// What one client did.
+/// The results of one client.
 #[derive(Default)]
 struct Done {
     times: Vec<u64>,

@@ -55,7 +55,7 @@ impl Group {
     }
 }
 
-/// What is spoken within TLS.
+/// The application protocol within TLS.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Application {
     /// HTTP/1.0: `GET /data`.
@@ -64,7 +64,7 @@ pub enum Application {
     Postgres,
 }
 
-/// What clients do.
+/// The transaction that clients repeat.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Transaction {
     /// The server's port on loopback.
@@ -73,7 +73,7 @@ pub struct Transaction {
     pub protocol: Protocol,
     /// Its key exchange, where it is TLS 1.3.
     pub group: Group,
-    /// What is spoken within.
+    /// The application protocol.
     pub application: Application,
     /// Whether sessions are resumed: all but a client's first.
     pub resumed: bool,
@@ -83,7 +83,7 @@ pub struct Transaction {
     pub certificate: Option<(PathBuf, PathBuf)>,
 }
 
-/// What does transactions.
+/// A client that does transactions.
 trait Client: Send {
     /// Does a transaction; whether its session was resumed.
     fn once(&mut self) -> Result<bool, String>;

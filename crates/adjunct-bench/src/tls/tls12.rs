@@ -51,7 +51,7 @@ struct Encrypted {
 /// A client with a session of its own.
 pub(super) struct Client {
     transaction: Transaction,
-    /// What a server's certificate is verified by, if it is.
+    /// The authorities by which the server's certificate is verified; `None` where it is not.
     roots: Option<RootCertStore>,
     /// The client's certificate and key, where it has one.
     own: Option<(CertificateDer<'static>, RsaKeyPair)>,
@@ -60,7 +60,7 @@ pub(super) struct Client {
     session: Option<(Vec<u8>, Secret48)>,
 }
 
-/// What the server's numbers and the session's secret give.
+/// The keys of both directions and the master secret.
 struct Keys {
     client: Direction,
     server: Direction,
@@ -85,7 +85,7 @@ impl Keys {
     }
 }
 
-/// What a side says of all messages before.
+/// The contents of a side's Finished message, over all messages before it (RFC 5246, 7.4.9).
 fn verify_data(master: &Secret48, label: &str, transcript: &[u8]) -> Result<[u8; 12], String> {
     derive(master, label, [digest(&SHA384, transcript).as_ref(), &[]])
 }

@@ -144,7 +144,7 @@ impl Measured {
         self.next.store(now + rest, Relaxed);
     }
 
-    /// What is under way is not believed for a while, longer each time.
+    /// Begins a pause in which the number of operations under way is not used, longer each time.
     fn begin_pause(&self, now: u64) {
         let pause = (2 * self.pause.load(Relaxed).min(LAST_PAUSE)).clamp(FIRST_PAUSE, LAST_PAUSE);
         self.pause.store(pause, Relaxed);

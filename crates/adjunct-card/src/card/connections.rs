@@ -13,7 +13,7 @@ const FEW: usize = 8;
 /// Connections of a user that are looked at for one that can go.
 const LOOKS: usize = 16;
 
-/// What becomes of a new connection.
+/// The decision on a new connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Admission {
     /// The connection is taken.
@@ -24,7 +24,7 @@ pub enum Admission {
     Refused,
 }
 
-/// What can be asked of a connection.
+/// The properties of a connection that decide whether it may be replaced.
 pub trait Held {
     /// Whether the connection has a request under way.
     fn is_busy(&self) -> bool;
@@ -61,7 +61,7 @@ impl<T: Held> Connections<T> {
         Connections { all: HashMap::new(), users: HashMap::new(), next: 0, each, most }
     }
 
-    /// What becomes of a new connection of a user.
+    /// Decides on a new connection of a user.
     pub fn admits(&mut self, uid: u32) -> Admission {
         let free = self.most.saturating_sub(self.all.len());
         let open = self.users.get(&uid).map_or(0, |user| user.open);

@@ -15,7 +15,7 @@ use std::collections::hash_map::Entry;
 /// The most keys that are kept.
 const MOST: usize = 256;
 
-/// What a key is found by.
+/// The hash by which a prepared key is found.
 pub type Tag = [u8; 32];
 
 /// The keys.
@@ -32,7 +32,7 @@ struct Kept {
     used: u64,
 }
 
-/// What tags are made of.
+/// The random secret of this process that tags are made with.
 pub struct Secret([u8; 32]);
 
 adjunct_kernels::opaque_debug!(Secret);

@@ -27,10 +27,10 @@ use worker::Card;
 pub use known::known_request;
 pub use worker::{refuse, weight};
 
-/// What the daemon gives to a card's process.
+/// The memory, sockets and settings that the daemon gives to a card's process.
 #[derive(Debug)]
 pub struct Setup {
-    /// Where the card counts.
+    /// The shared memory in which the card counts.
     pub state: Shared,
     /// The page on which the card notes what it finds.
     pub page: &'static Page,
@@ -38,7 +38,7 @@ pub struct Setup {
     pub daemon: OwnedFd,
     /// Its threads.
     pub workers: usize,
-    /// What each user may have.
+    /// The limits of each user.
     pub limits: Limits,
     /// Whether the card serves where the CPU has no lanes.
     pub without_lanes: bool,

@@ -7,7 +7,7 @@ use rustix::fd::OwnedFd;
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
-/// How long a refusal is put off.
+/// Time by which a refusal is delayed.
 const WHILE: Duration = Duration::from_millis(200);
 /// The most connections that are parked, and the divisor of the most connections in all.
 const MOST: usize = 1024;

@@ -32,7 +32,7 @@ pub struct Waiting<T> {
     pub uid: u32,
     /// The queue it came to: its place in the state.
     pub queue: u16,
-    /// What is to be done.
+    /// The request's work.
     pub work: T,
     /// Number of the request among all requests.
     number: u64,
@@ -40,7 +40,7 @@ pub struct Waiting<T> {
     ended: u64,
 }
 
-/// What a user has.
+/// A user's waiting requests, and the workers' time that the user has had.
 #[derive(Debug)]
 struct User<T> {
     /// Requests of the user, by kind.
@@ -53,7 +53,7 @@ struct User<T> {
     began: Instant,
 }
 
-/// What a worker is to do.
+/// The next task of a worker.
 #[derive(Debug)]
 pub enum Choice<T> {
     /// Work on these requests. They count as a worker's until [`Pending::done`].
@@ -81,7 +81,7 @@ pub struct Pending<T> {
     ended: u64,
     /// Time of the user that was last chosen because it was its turn.
     time: u64,
-    /// What a request of a kind takes of a worker, in nanoseconds.
+    /// A worker's time for a request of each kind, in nanoseconds.
     costs: [u64; KINDS],
 }
 

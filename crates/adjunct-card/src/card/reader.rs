@@ -60,7 +60,7 @@ impl Held for Served {
     }
 }
 
-/// What the reader alone has.
+/// The state of the worker that reads: connections, and the socket for new ones.
 #[derive(Debug)]
 pub struct Reader {
     clients: Connections<Served>,

@@ -34,7 +34,7 @@ const GATHERING: i64 = 50_000;
 /// Nanoseconds after which it is looked again whether other tasks still keep all CPUs busy; also the longest time that requests wait for others.
 const LOOKING: i64 = 300_000;
 const GATHERED: u64 = 4_000_000;
-/// How long requests wait for others at first, and when none came for so long.
+/// The time that requests wait for others at first, and after no other has come for so long.
 const FIRST_GATHERED: u64 = 1_000_000;
 /// Milliseconds in which a program that asked counts as one that may ask again.
 const LATELY: u64 = 50;
@@ -81,7 +81,7 @@ impl Client {
     }
 }
 
-/// What is to be done for a request.
+/// The work of a request: its connection, key and input.
 #[derive(Debug)]
 pub struct Work {
     pub(super) client: Arc<Client>,
@@ -98,7 +98,7 @@ pub enum Wanted {
     Bytes(Zeroizing<Vec<u8>>, Tag),
 }
 
-/// What the workers of a card share.
+/// The state that the workers of a card share.
 #[derive(Debug)]
 pub struct Card {
     pub(super) state: Shared,
@@ -155,7 +155,7 @@ impl Card {
         let _ = link::report(&self.daemon, report);
     }
 
-    /// What a worker does, until the card ends.
+    /// The loop of a worker, which runs until the card ends.
     pub fn work(&self) {
         let mut gathering = None;
         loop {

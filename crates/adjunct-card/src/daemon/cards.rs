@@ -19,7 +19,7 @@ use std::time::{Duration, Instant};
 
 /// Milliseconds to wait for a card that does not take its orders.
 const LINK: i64 = 20;
-/// How long a card is waited for that is to end.
+/// Time that the daemon waits for a card that should end.
 const LEAVES_IN: Duration = Duration::from_secs(5);
 /// The generation that tools are told: that of a Crypto Express8S.
 const HWTYPE: u32 = 14;
@@ -28,7 +28,7 @@ const DEPTH: u32 = 8;
 const FUNCTIONS: u32 = 0xEA80_0000;
 const MAX_MESSAGE: u32 = 12 << 10;
 
-/// What became of a program's connection.
+/// The outcome of handing a program's connection to a card.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Handed {
     /// A card has the connection.
@@ -53,7 +53,7 @@ struct Place {
 pub struct Cards {
     folder: Folder,
     config: Config,
-    /// What tools see.
+    /// The state of the cards as tools see it.
     pub machine: Machine,
     places: Vec<Place>,
     state: Shared,
@@ -266,7 +266,7 @@ impl Cards {
         self.listens.is_some()
     }
 
-    /// What programs see.
+    /// The page of shared memory that programs read and write.
     pub fn page(&self) -> &'static Page {
         self.page
     }

@@ -36,7 +36,7 @@ const ACCEPTED: u64 = 64;
 /// The most tools that may be connected at a time.
 const TOOLS: usize = 64;
 
-/// What the daemon is told.
+/// The options of the daemon's command line.
 #[derive(Debug)]
 pub struct Options {
     /// Its folder.
@@ -141,7 +141,7 @@ pub fn run(options: Options) -> io::Result<()> {
     daemon.serve()
 }
 
-/// What a descriptor is that is waited for.
+/// The source of an event that the daemon waits for.
 #[derive(Debug, Clone, Copy)]
 enum Source {
     Signals,

@@ -25,7 +25,7 @@ pub struct Listening {
 #[derive(Debug, Default)]
 pub struct Nodes(pub Vec<Listening>);
 
-/// Why not: the driver's number, and a sentence.
+/// A refusal: the driver's error number, and a sentence.
 pub type Refused = (Errno, String);
 
 fn is_name(name: &str) -> bool {
@@ -34,7 +34,7 @@ fn is_name(name: &str) -> bool {
 }
 
 impl Nodes {
-    /// What tools are told of a node.
+    /// All nodes, as tools list them.
     pub fn list(&self) -> Vec<Node> {
         self.0.iter().map(|listening| listening.node.clone()).collect()
     }

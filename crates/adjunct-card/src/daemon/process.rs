@@ -11,7 +11,7 @@ use std::io;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-/// What runs as a card: this program itself, by its first argument.
+/// The first argument by which this program runs as a card.
 pub const CARD: &str = "card";
 /// Deaths within [`SPAN`] after which a card is not started any more.
 const DEATHS: usize = 3;

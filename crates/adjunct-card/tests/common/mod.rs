@@ -277,7 +277,7 @@ pub fn new_socket() -> rustix::fd::OwnedFd {
     rustix::net::socket_with(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None).unwrap()
 }
 
-/// A connection such as programs make; `None` where nobody listens.
+/// A connection such as programs make; `None` where no process listens.
 pub fn connect(path: &Path) -> Option<rustix::fd::OwnedFd> {
     let socket = new_socket();
     rustix::net::connect(&socket, &rustix::net::SocketAddrUnix::new(path).unwrap()).ok()?;

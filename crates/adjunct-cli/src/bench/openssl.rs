@@ -90,9 +90,9 @@ const LIST: &str = "list";
 /// A class, as the option names it.
 #[derive(Debug, Clone, Copy)]
 pub enum Wanted {
-    /// To be shown, all of them.
+    /// List the classes.
     List,
-    /// To be measured.
+    /// Measure as on this class.
     Class(&'static Class),
 }
 

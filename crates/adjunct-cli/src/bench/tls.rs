@@ -127,7 +127,7 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// In the order of the table.
+    /// All kinds, in the order of the table.
     pub const ALL: [Kind; 5] = [Kind::Nginx, Kind::Apache, Kind::Haproxy, Kind::Postgresql, Kind::SServer];
 
     /// Its name.
@@ -141,7 +141,7 @@ impl Kind {
         }
     }
 
-    /// What it is called in tables.
+    /// Name of the server in tables.
     pub fn title(self) -> &'static str {
         match self {
             Kind::Nginx => "nginx",
@@ -153,7 +153,7 @@ impl Kind {
     }
 }
 
-/// What is beside what in a case.
+/// A side of a case: one of the variants that are compared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, clap::ValueEnum)]
 #[serde(rename_all = "lowercase")]
 pub enum Side {
@@ -172,7 +172,7 @@ impl Side {
     /// In the order of the table.
     pub const ALL: [Side; 4] = [Side::Stock, Side::Lanes, Side::Card, Side::Cards];
 
-    /// Its name: what serves there, so that of a CPU without lanes none are spoken of.
+    /// Name of the side: what serves there. On a CPU without lanes it names none.
     pub fn name(self) -> &'static str {
         match self {
             Side::Stock => "stock",
@@ -183,7 +183,7 @@ impl Side {
         }
     }
 
-    /// Its cards.
+    /// Number of cards of the side.
     pub fn cards(self) -> usize {
         match self {
             Side::Stock | Side::Lanes => 0,

@@ -61,7 +61,7 @@ struct How {
     json: bool,
 }
 
-/// What was done.
+/// The report of an action.
 #[derive(Debug, Serialize)]
 struct Report<'a> {
     action: &'a str,

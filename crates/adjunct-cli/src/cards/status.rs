@@ -27,7 +27,7 @@ pub(super) struct Args {
     json: bool,
 }
 
-/// What the cards did.
+/// The number of operations that the cards did.
 fn operations(machine: &Machine) -> u64 {
     let queues = machine.cards.iter().flat_map(|card| &card.queues);
     queues.flat_map(|queue| &queue.counters).fold(0, |sum, work| sum.wrapping_add(work.operations))

@@ -3,7 +3,7 @@
 use adjunct_tool::files;
 use std::path::Path;
 
-/// What lets root look at the processes of all users (`CAP_SYS_PTRACE`), by its number.
+/// The number of the capability `CAP_SYS_PTRACE`, with which root may look at the processes of all users.
 const SYS_PTRACE: u32 = 19;
 
 /// Why, and what to do.

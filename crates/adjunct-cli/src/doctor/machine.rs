@@ -19,14 +19,14 @@ pub struct Entry {
     pub program: Option<PathBuf>,
     /// The processes; none for a program that does not run.
     pub processes: Vec<u32>,
-    /// What is to be said.
+    /// The verdict on the group.
     #[serde(flatten)]
     pub verdict: Verdict,
-    /// What else to know, one line each.
+    /// Notes, one line each.
     pub notes: Vec<String>,
 }
 
-/// Everybody, worst first.
+/// All programs and processes, the worst verdicts first.
 pub fn look(processes: Processes, standing: &Standing, programs: &mut Programs) -> Result<Vec<Entry>, Failure> {
     let mut proof = Proof::default();
     let mut entries: BTreeMap<(State, Option<Cause>, String, String), Entry> = BTreeMap::new();
@@ -55,7 +55,7 @@ pub fn look(processes: Processes, standing: &Standing, programs: &mut Programs) 
     Ok(entries.into_values().collect())
 }
 
-/// The services that would be served, had they not been started before adjunct was enabled.
+/// The services that would be served if they had not been started before adjunct was enabled.
 ///
 /// # Errors
 /// Only where the user interrupts.

@@ -25,7 +25,7 @@ pub struct Ran {
     /// Whether the process is served.
     #[serde(flatten)]
     pub verdict: Verdict,
-    /// What its user's programs had done in hardware since the counters were reset, where that may be read.
+    /// The operations of its user's programs in hardware since the counters were reset, where that may be read.
     pub user_operations_in_hardware: Option<u64>,
 }
 
@@ -46,7 +46,7 @@ impl Proof {
     }
 }
 
-/// What is to be said of a process.
+/// Judges a process.
 pub fn judge(process: Process, programs: &mut Programs, standing: &Standing, proof: &mut Proof) -> Ran {
     let judged = process.exe.as_deref().filter(|_| !process.elsewhere).map(|exe| programs.judge(exe));
     let operations = if process.loaded { proof.of(process.uid) } else { None };

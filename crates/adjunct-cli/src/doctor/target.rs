@@ -12,7 +12,7 @@ use serde::Serialize;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// What the question is about.
+/// The subject that a word on the command line names.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Subject {
     /// One process.

@@ -9,7 +9,7 @@ use adjunct_tool::escape::shown;
 use adjunct_tool::output::Style;
 use std::fmt::Write;
 
-/// Processes, those of which the same is to be said in one line.
+/// Text about processes; those of which the same is to be said share a line.
 pub fn processes(all: &[Ran], style: Style) -> String {
     let mut text = String::new();
     let mut told: Vec<(&Verdict, Vec<&Ran>)> = Vec::new();

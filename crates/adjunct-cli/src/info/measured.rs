@@ -115,7 +115,7 @@ impl Measured {
 
     /// Text for people: the names of functions that gain and that lose, and the number of the others.
     pub fn text(&self, style: Style) -> String {
-        /// What fits a terminal.
+        /// The columns that fit a terminal.
         const WIDE: usize = 70;
         let mut text =
             format!("  measured here on {} beside {}, times as fast\n", shown(&self.date), shown(&self.openssl));

@@ -88,7 +88,7 @@ impl Class {
         }
     }
 
-    /// What was measured on such CPUs.
+    /// The figures that were measured on CPUs of this class.
     fn known(self) -> &'static [Known] {
         match self {
             Class::Avx512Ifma => AVX512_IFMA,
@@ -192,10 +192,10 @@ impl Effect {
 pub struct Pays {
     class: Class,
     answer: String,
-    /// What the figures of the class are of.
+    /// The machine and versions of the class's figures.
     source: Option<&'static str>,
     by_class: Vec<Figure>,
-    /// What was measured on this machine.
+    /// The measurements on this machine.
     measured: Option<Measured>,
     /// Why an existing measurement is not taken; `None` where it is, or there is none.
     remark: Option<String>,

@@ -53,12 +53,12 @@ pub struct Args {
     json: bool,
 }
 
-/// What was found in a file.
+/// The findings in a file.
 #[derive(Debug, Serialize)]
 struct Checked {
     file: PathBuf,
     kind: &'static str,
-    /// What the Java does with the file as a whole.
+    /// How Java treats the file as a whole.
     verdict: String,
     findings: Vec<Finding>,
 }
@@ -198,7 +198,7 @@ fn verdict(kind: Kind, config: Option<&Config>, loads: bool, findings: &Findings
     }
 }
 
-/// What the module itself makes of the configuration, asked through the JDK.
+/// Tries the configuration with the module itself, through the JDK.
 fn ask(jdk: &Jdk, module: &Path, bytes: &[u8], config: &Config, findings: &mut Findings<'_>) -> Result<(), Failure> {
     let folder = adjunct_tool::scratch::folder()?;
     let file = folder.path().join("checked.cfg");

@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::Path;
 
-/// What the configuration is for.
+/// The purpose of the configuration.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, clap::ValueEnum)]
 #[serde(rename_all = "kebab-case")]
 pub(super) enum For {
@@ -44,7 +44,7 @@ struct Group {
     mechanisms: &'static [&'static str],
     /// The rows of our Java program, with whom each is decisive for.
     rows: &'static [(&'static str, &'static [For])],
-    /// What is done where nothing can be measured.
+    /// The decision where nothing can be measured.
     rule: Result<&'static str, &'static str>,
 }
 
@@ -114,7 +114,7 @@ pub(super) fn rows() -> impl Iterator<Item = &'static str> {
     GROUPS.iter().flat_map(|g| g.rows).map(|(row, _)| *row)
 }
 
-/// What was measured of a row.
+/// The measurements of a row.
 #[derive(Debug, Clone, Serialize)]
 pub(super) struct Measured {
     /// The row.
@@ -131,7 +131,7 @@ pub(super) struct Measured {
     pub error: Option<String>,
 }
 
-/// What became of a group.
+/// The decision on a group of mechanisms.
 #[derive(Debug, Clone, Serialize)]
 pub(super) struct Choice {
     /// Title of the group.
@@ -263,7 +263,7 @@ attributes (*, CKO_PRIVATE_KEY, CKK_EC) = { CKA_SIGN = true CKA_DERIVE = true }
 attributes (*, CKO_SECRET_KEY, *) = { CKA_SENSITIVE = false CKA_EXTRACTABLE = true }
 ";
 
-/// What the files are made of.
+/// The data that the files are composed of.
 #[derive(Debug)]
 pub(super) struct Plan<'a> {
     /// The Java that reads the files.
@@ -280,7 +280,7 @@ pub(super) struct Plan<'a> {
     pub token_keys: bool,
     /// The purpose of the files.
     pub purpose: For,
-    /// What became of each group.
+    /// The decisions on all groups.
     pub choices: &'a [Choice],
     /// Whether that was measured.
     pub measured: bool,

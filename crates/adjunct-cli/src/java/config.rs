@@ -87,7 +87,7 @@ struct Report {
     module: PathBuf,
     #[serde(rename = "for")]
     purpose: For,
-    /// Why nothing was measured, where nothing was.
+    /// The reason why nothing was measured.
     #[serde(skip_serializing_if = "Option::is_none")]
     not_measured: Option<String>,
     rows: Vec<Measured>,
@@ -217,7 +217,7 @@ fn temporary(text: &str) -> Result<(scratch::Folder, PathBuf), Failure> {
     Ok((folder, file))
 }
 
-/// How measuring ended.
+/// Whether measuring was completed.
 type Done = Result<(), Failure>;
 
 /// Every row in the module and in the JDK. One that is ended early gives the rows that it has.

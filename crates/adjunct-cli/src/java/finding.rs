@@ -26,7 +26,7 @@ pub(super) struct Finding {
     pub line: u32,
     /// Severity of the finding.
     pub severity: Severity,
-    /// What the JDK will do.
+    /// The JDK's behaviour.
     pub text: String,
     /// What to do.
     pub fix: String,

@@ -17,7 +17,7 @@ pub const PASSWORD: &str = "changeit";
 pub struct Jdk {
     /// Its folder.
     pub home: PathBuf,
-    /// What its files are read as.
+    /// The dialect in which its files are read.
     pub dialect: Dialect,
     /// Its version in full.
     pub version: String,

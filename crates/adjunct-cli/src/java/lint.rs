@@ -90,7 +90,7 @@ fn library(config: &Config, judge: Judge, findings: &mut Findings<'_>) {
     judge.missing(*line, text, fix, findings);
 }
 
-/// What a slow mechanism is used for; `None` where it is not slow.
+/// The use of a mechanism that is slow in a module; `None` where it is not slow.
 fn slow(number: u32, java: u32) -> Option<&'static str> {
     let mechanism = names::numbered(number)?;
     let starts = |what: &str| mechanism.services(java).any(|s| s.starts_with(what));
@@ -176,7 +176,7 @@ fn enabled_list(list: &Entry<Vec<Entry<Listed>>>, dialect: Dialect, findings: &m
     }
 }
 
-/// What a list's entry gives.
+/// Checks an entry of a list.
 fn entry_of(entry: &Entry<Listed>, dialect: Dialect, findings: &mut Findings<'_>) {
     let (line, word) = (entry.line, &entry.value.word);
     let Some(number) = entry.value.number else { return };
@@ -198,7 +198,7 @@ fn entry_of(entry: &Entry<Listed>, dialect: Dialect, findings: &mut Findings<'_>
     }
 }
 
-/// What breaks TLS, or changes nothing in it.
+/// Checks for settings that break TLS, or change nothing in it.
 fn tls(config: &Config, findings: &mut Findings<'_>) {
     if config.enabled.is_none() && config.disabled.is_none() {
         return;

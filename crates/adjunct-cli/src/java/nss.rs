@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 /// The modules of NSS by Java's names, but for `external-N`.
 const MODULES: [&str; 4] = ["keystore", "crypto", "fips", "trustanchors"];
 
-/// What keeps NSS from being loaded.
+/// Checks for what prevents NSS from being loaded.
 pub(super) fn lint(config: &Config, judge: Judge, findings: &mut Findings<'_>) {
     let line = |keyword: &str| config.values.get(keyword).map_or(1, |entry| entry.line);
     let module = config.value("nssModule");

@@ -26,7 +26,7 @@ const JCA: Source = Source { name: "Jca.java", text: include_str!("Jca.java") };
 /// Makes TLS handshakes.
 pub(super) const VERIFY: Source = Source { name: "Verify.java", text: include_str!("Verify.java") };
 
-/// How long a line of its may be awaited.
+/// The longest wait for a line of the program.
 const SILENCE: Duration = Duration::from_secs(120);
 
 /// A line that it wrote: its fields.
@@ -143,7 +143,7 @@ pub(super) fn run_source(
     Ok(others)
 }
 
-/// What a module has, as SunPKCS11 shows it.
+/// The properties of a module, as SunPKCS11 shows them.
 #[derive(Debug, Default)]
 pub(super) struct Shown {
     /// The names of its mechanisms, as SunPKCS11 gives them; numbers where it knows none.

@@ -20,7 +20,7 @@ pub(super) struct Named {
     pub kind: Kind,
 }
 
-/// What a file is.
+/// The kind of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
     /// A configuration of SunPKCS11.
@@ -32,7 +32,7 @@ pub(super) enum Kind {
 }
 
 impl Kind {
-    /// What a file with these bytes is.
+    /// The kind of a file with these bytes.
     pub fn of(bytes: &[u8]) -> Kind {
         let text = super::tokenizer::latin1(bytes);
         let lines = || text.lines().map(str::trim).filter(|l| !l.starts_with(['#', '!']));
@@ -331,7 +331,7 @@ fn others(all: &[Property], dialect: Dialect, findings: &mut Findings<'_>) {
     }
 }
 
-/// What is to be told about a JVM's options; the files that they name.
+/// Checks a JVM's options; returns the files that they name.
 pub(super) fn lint_options(bytes: &[u8], judge: Judge, findings: &mut Findings<'_>) -> Vec<Named> {
     const NAME: &str = "Djava.security.";
     let text = super::tokenizer::latin1(bytes);

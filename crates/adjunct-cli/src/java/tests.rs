@@ -310,7 +310,7 @@ fn properties_are_expanded_as_java_does() {
     assert_eq!(expanded("${user.dir}/x${no}"), Err("no".to_owned()));
 }
 
-/// What files are made of.
+/// The parts that random files are made of.
 const PARTS: [&str; 44] = [
     "name",
     "library",

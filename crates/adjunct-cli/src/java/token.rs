@@ -9,7 +9,7 @@ use adjunct_tool::Failure;
 use adjunct_ztools::pkcsconf::show;
 use std::path::Path;
 
-/// What the command line says of the token.
+/// The options of the command line about the token.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Wanted<'a> {
     /// Its place in the module's list.

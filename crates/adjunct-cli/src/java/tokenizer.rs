@@ -80,7 +80,7 @@ impl<'a> Tokenizer<'a> {
         self.line
     }
 
-    /// What is left of the line, without blanks around it; for dialects whose values are lines.
+    /// The rest of the line, without blanks around it; for dialects whose values are lines.
     pub fn rest_of_line(&mut self) -> String {
         let rest = &self.bytes[self.at..];
         let length = rest.iter().position(|c| matches!(c, b'\n' | b'\r')).unwrap_or(rest.len());
@@ -167,7 +167,7 @@ impl<'a> Tokenizer<'a> {
         text
     }
 
-    /// What an escape stands for, its backslash read.
+    /// The character that an escape stands for, after its backslash was read.
     fn escape(&mut self) -> char {
         match self.take() {
             // Java makes a character of the -1 that its reader gives at the end.

@@ -60,7 +60,7 @@ pub struct Args {
     json: bool,
 }
 
-/// What TLS needs of cryptography.
+/// The cryptographic parts of a TLS handshake.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "kebab-case")]
 enum Part {
@@ -152,7 +152,7 @@ fn is_pkcs11(provider: &str) -> bool {
     provider.starts_with("SunPKCS11-")
 }
 
-/// What the module's counters say.
+/// The module's counters for a part.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 struct Count {
     part: Part,
@@ -180,7 +180,7 @@ struct Report {
     /// The provider of `new SecureRandom()`.
     random: String,
     handshakes: Vec<Handshake>,
-    /// What was enabled and went elsewhere, and handshakes that failed.
+    /// Services that are enabled and went to another provider, and handshakes that failed.
     wrong: Vec<String>,
     notes: Vec<String>,
 }
@@ -262,7 +262,7 @@ fn partly(args: &Args, mut report: Report, mut ended: Ended) -> Result<ExitCode,
     ended.told(shown).map(|()| ExitCode::FAILURE)
 }
 
-/// What is spoken with each key.
+/// The protocols that are tried with each key.
 const PROTOCOLS: [&str; 2] = ["TLSv1.2", "TLSv1.3"];
 /// The keys that the server has, and what keytool is told to make them.
 const KEYS: [(&str, [&str; 4]); 2] =
@@ -339,7 +339,7 @@ fn trusted(args: &Args, jdk: &Jdk, config: &Path, bytes: &[u8]) -> Result<(), Fa
     module::find_of(&Make::PKCS11_OF_JAVA, choice, Purpose::Run, || None).map(drop).map_err(named)
 }
 
-/// What the program has said so far.
+/// The program's output so far.
 struct Seen<'a> {
     counted: &'a Counted,
     report: Report,

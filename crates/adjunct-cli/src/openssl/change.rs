@@ -20,20 +20,20 @@ use adjunct_tool::scratch;
 use adjunct_tool::{Failure, ask};
 use std::path::{Path, PathBuf};
 
-/// What was done for one target, and the words for it.
+/// The report of a change to one target, and the resulting state in words.
 pub(super) struct Done {
     pub report: Report,
     pub state: &'static str,
 }
 
-/// What is to be written, for any target.
+/// The contents to be written, for any target.
 pub(super) struct Wanted {
     pub module: PathBuf,
     pub options: Options,
     pub notes: Vec<String>,
 }
 
-/// What the command line asks to add to the configuration `original`.
+/// The contents that the command line asks to add to the configuration `original`.
 pub(super) fn wanted(args: &EnableArgs, original: &[u8]) -> Result<Wanted, Failure> {
     let algorithms = args.algorithms.as_deref().map(keywords).transpose()?;
     let state = state(original);
@@ -168,7 +168,7 @@ pub(super) fn agreed(report: &Report, consent: Consent, json: bool, question: &s
     ask::consented(question, consent.yes, json).map(|()| true)
 }
 
-/// What was done, for people.
+/// The report of a change, for people.
 pub(super) fn text(done: &Done) -> String {
     let Done { report, state } = done;
     let mut text = report::checks(&report.checks, Style::of_stdout());

@@ -30,7 +30,7 @@ pub enum Verdict {
 /// A check and how it ended.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Check {
-    /// What was checked.
+    /// The name of the check.
     pub check: &'static str,
     /// The verdict.
     #[serde(flatten)]

@@ -49,7 +49,7 @@ fn keywords(list: &str) -> Result<String, Failure> {
     Ok(words.join(","))
 }
 
-/// What a configuration has the module's engine serve.
+/// The groups that a configuration has the module's engine serve.
 pub(super) fn of(state: &State) -> Option<String> {
     let value = state.adjunct.as_ref()?.engine.as_deref()?;
     Some(String::from_utf8_lossy(value).into_owned())
@@ -74,7 +74,7 @@ pub(super) fn registered(config: &Path) -> Result<String, String> {
     }
 }
 
-/// What to know where the engine that a configuration asks for is not there.
+/// A note where the engine that a configuration asks for is not registered.
 pub(super) fn missing(state: &State, config: &Path) -> Option<String> {
     of(state).filter(|words| named(words))?;
     registered(config).err().map(|why| format!("the engine is not there: {why}"))

@@ -18,7 +18,7 @@ pub(super) fn not_loaded(config: &Path) -> String {
     }
 }
 
-/// What OpenSSL says of a configuration when it may not be silent about it.
+/// OpenSSL's message about a configuration, with `config_diagnostics` on.
 fn stops(config: &Path) -> Option<String> {
     let text = files::config(config).ok()?;
     let copy = scratch::config(&[&text, &b"\n\n[default]\nconfig_diagnostics = 1\n"[..]].concat()).ok()?;
@@ -33,7 +33,7 @@ fn module(config: &Path) -> Option<PathBuf> {
     Some(PathBuf::from(String::from_utf8_lossy(&module).into_owned()))
 }
 
-/// What OpenSSL says of a module when it is asked for it by name.
+/// OpenSSL's message about a module that is loaded by its name.
 fn refused(module: &Path) -> Option<String> {
     let (folder, name) = (module.parent()?, module.file_stem()?);
     let mut args: Vec<&std::ffi::OsStr> = ["list", "-providers", "-provider-path"].map(AsRef::as_ref).to_vec();

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-/// What takes longer hangs.
+/// Time after which a program is taken to hang.
 const LIMIT: Duration = Duration::from_secs(20);
 
 /// The list of TLS groups that a configuration with adjunct's block sets.

@@ -189,7 +189,7 @@ struct Consent {
     yes: bool,
 }
 
-/// What to know where `OPENSSL_CONF` leads programs started from here to another file than `config`.
+/// A note where `OPENSSL_CONF` leads programs started from here to another file than `config`.
 fn elsewhere(config: &std::path::Path) -> Option<String> {
     let other = std::env::var_os("OPENSSL_CONF").filter(|v| !v.is_empty()).map(PathBuf::from)?;
     if std::fs::canonicalize(&other).is_ok_and(|o| o == config) {

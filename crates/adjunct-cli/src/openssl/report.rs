@@ -32,7 +32,7 @@ pub(super) struct Report {
     pub diff: String,
     /// The checks.
     pub checks: Vec<Check>,
-    /// What else to know, one line each.
+    /// Notes, one line each.
     pub notes: Vec<String>,
 }
 

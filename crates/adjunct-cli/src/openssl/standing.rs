@@ -27,7 +27,7 @@ pub(super) struct Configuration {
     pub(super) module: Option<String>,
     pub(super) version: Option<String>,
     pub(super) loads: bool,
-    /// What the engine serves that the module registers, where the configuration has it register one.
+    /// The groups that the module's engine serves, where the configuration has it register one.
     pub(super) engine: Option<String>,
     pub(super) algorithms: Vec<&'static str>,
     /// The groups of algorithms that are not offered.
@@ -44,9 +44,9 @@ pub(super) struct Configuration {
     pub(super) node: bool,
     pub(super) openssl: String,
     pub(super) openssh: Option<String>,
-    /// What keeps the configuration from being in force, one line each.
+    /// Reasons why the configuration is not in force, one line each.
     pub(super) problems: Vec<String>,
-    /// What else to know, one line each.
+    /// Notes, one line each.
     pub(super) notes: Vec<String>,
     /// Programs with a configuration of their own.
     #[serde(rename = "for")]
@@ -151,7 +151,7 @@ pub(crate) fn standing(config: Option<&Path>) -> Result<Standing, Failure> {
     Ok(of(&Configuration::look(&path, openssl, config.is_some())?, config.is_some()))
 }
 
-/// By a configuration, which may be one that was `named`.
+/// Makes the standing of a configuration, which may be one that was `named`.
 pub(super) fn of(found: &Configuration, named: bool) -> Standing {
     let problems = found.problems.clone();
     let (enabled, working, yields) = (found.enabled, found.working, found.yields);
@@ -164,7 +164,7 @@ fn own(target: &TargetState) -> impl Iterator<Item = Own> {
     target.programs.iter().map(move |program| Own { program: program.clone(), config: target.config.clone(), given })
 }
 
-/// What keeps an enabled adjunct from being in force.
+/// Reasons why an enabled adjunct is not in force.
 fn why_not(state: &State, module: Option<&str>) -> Vec<String> {
     let mut lines = Vec::new();
     match module {

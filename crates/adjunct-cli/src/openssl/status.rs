@@ -18,16 +18,16 @@ use std::process::ExitCode;
 /// The exit status where adjunct is not enabled.
 const NOT_ENABLED: u8 = 3;
 
-/// What `status` reports.
+/// The report of `status`.
 #[derive(Debug, Clone, Serialize)]
 struct Report {
     #[serde(flatten)]
     configuration: Configuration,
     /// The programs that use OpenSSL, and what they get.
     programs: Survey,
-    /// What is to be said of the program that was asked about, or of well-known ones that do not use OpenSSL themselves.
+    /// The verdicts on the program that was asked about, or on well-known ones that do not use OpenSSL themselves.
     doctor: Vec<Judged>,
-    /// What runs code that an upgrade of adjunct or OpenSSL has replaced.
+    /// Processes that run code which an upgrade of adjunct or OpenSSL has replaced.
     restarts: Vec<Outdated>,
 }
 

@@ -81,7 +81,7 @@ pub struct Args {
     json: bool,
 }
 
-/// Whom it is switched on for.
+/// The programs that adjunct is enabled for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 enum Whose {
     /// Every program: the system's openssl.cnf
@@ -106,7 +106,7 @@ impl Whose {
     }
 }
 
-/// What was done.
+/// The report of the command.
 #[derive(Debug, Default, Serialize)]
 struct Report {
     dry_run: bool,
@@ -122,7 +122,7 @@ struct Report {
     bulk_in_hardware: Option<bool>,
     /// Programs that run without adjunct, or with old code, until they are started again.
     restart: Vec<Outdated>,
-    /// What else to know, a line each.
+    /// Notes, a line each.
     notes: Vec<String>,
     /// The reports of `openssl enable`, `ssh tune` and `ssh verify`.
     enable: Option<Value>,

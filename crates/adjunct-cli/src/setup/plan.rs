@@ -12,28 +12,28 @@ use adjunct_tool::{Failure, failure::cause};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 
-/// What is to be done.
+/// The planned changes.
 #[derive(Debug)]
 pub(super) struct Plan {
-    /// What `openssl enable --dry-run` says.
+    /// The report of `openssl enable --dry-run`.
     pub enable: Value,
     /// Figures and plans of `ssh tune`; `None` where there is no OpenSSH.
     pub tune: Option<Value>,
     /// Path of the file with the measured figures.
     pub figures: PathBuf,
-    /// What the setup brings, in a sentence.
+    /// The gain of the setup, in a sentence.
     pub buys: Option<String>,
     /// Parts of that which the order of algorithms brings and which adjunct adds, a line each.
     pub gain: Vec<String>,
     /// Peers that can log in today and that the policy refuses.
     pub refuses: Vec<String>,
-    /// What else to know.
+    /// Notes, a line each.
     pub notes: Vec<String>,
     /// Whether adjunct was on for the target before.
     was_enabled: bool,
 }
 
-/// What was there before the changes, and how to come back to it.
+/// The state before the changes, to be restored after a failure.
 #[derive(Debug)]
 pub(super) struct Before {
     files: Prior,
@@ -153,7 +153,7 @@ impl Plan {
         self.tune.iter().flat_map(plans).filter(|plan| plan["changes"].as_bool() == Some(true))
     }
 
-    /// What is to be done, for people.
+    /// The planned changes, for people.
     pub fn text(&self, style: Style) -> String {
         let mut text = painted(self.enable["diff"].as_str().unwrap_or_default(), style);
         for plan in self.changing() {
@@ -194,7 +194,7 @@ fn plans(report: &Value) -> impl Iterator<Item = &Value> {
     report["plans"].as_array().into_iter().flatten()
 }
 
-/// What a report of `ssh tune` says that it brings, a line each.
+/// The gain that a report of `ssh tune` states, a line each.
 fn gain(report: &Value) -> Vec<String> {
     let gain = &report["gain"];
     let parts = ["order", "adjunct"].map(|part| gain[part].as_str().map(|said| format!("  {said}")));

@@ -19,7 +19,7 @@ pub fn report_json(host: &Host, users: &[(User, Snapshot)], key_sizes: bool, use
     with_tabs(&json!({ "host": host, "users": users }))
 }
 
-/// What the accelerator did, by queue.
+/// The accelerator's counters, by queue.
 fn accelerator(snapshot: &Snapshot, used: bool) -> Vec<Value> {
     let all = queues(snapshot).filter(|(_, lanes)| !used || !lanes.is_zero());
     all.map(|(name, lanes)| {

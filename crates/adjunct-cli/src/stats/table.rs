@@ -75,7 +75,7 @@ fn accelerator(snapshot: &Snapshot, style: Style) -> String {
     text
 }
 
-/// What cards did for this user's programs, where they were asked.
+/// The counters of cards for this user's programs, where cards were asked.
 fn cards(snapshot: &Snapshot) -> String {
     let mut text = String::new();
     for (name, lanes) in queues(snapshot).filter(|(_, lanes)| lanes.on_card + lanes.refused() != 0) {

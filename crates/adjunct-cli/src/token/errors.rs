@@ -12,7 +12,7 @@ struct Explained {
     value: CK_RV,
     /// When the module gives it; none where it never does.
     means: Option<&'static str>,
-    /// What to do.
+    /// The advice for the user.
     advice: Option<&'static str>,
 }
 

@@ -44,7 +44,7 @@ struct Finding {
     about: String,
     verdict: Verdict,
     says: String,
-    /// What to do.
+    /// The advice for the user.
     advice: Option<String>,
 }
 

@@ -63,12 +63,12 @@ pub(super) struct Export {
     pins: Pins,
 }
 
-/// What objects of a public key are found by.
+/// The identifier by which objects of a public key are found.
 fn id_of(information: &[u8]) -> Zeroizing<Vec<u8>> {
     Zeroizing::new(Sha256::digest(information)[..20].to_vec())
 }
 
-/// What is put into a token, and said.
+/// The state of an import: the token, the options, and the objects made so far.
 struct Importer<'a> {
     token: &'a Token,
     session: &'a Session<'a>,
@@ -97,7 +97,7 @@ impl Importer<'_> {
         }
     }
 
-    /// What all objects get; `id`: where none was given.
+    /// The attributes that all imported objects get; `id` is used where none was given.
     fn own(&self, id: Zeroizing<Vec<u8>>, private: bool) -> Vec<Attribute> {
         let id = self.id.clone().map_or(id, Zeroizing::new);
         vec![

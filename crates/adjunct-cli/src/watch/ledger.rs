@@ -54,7 +54,7 @@ impl Ledger {
         self.by_user
     }
 
-    /// What [`Ledger::kept`] takes.
+    /// The text that [`Ledger::kept`] reads.
     pub(crate) fn to_text(&self) -> String {
         serde_json::to_string(self).unwrap_or_default()
     }
@@ -98,7 +98,7 @@ impl Ledger {
     }
 }
 
-/// What the kernel calls this boot; empty where it does not say.
+/// The kernel's identifier of this boot; empty where there is none.
 fn boot() -> String {
     std::fs::read_to_string("/proc/sys/kernel/random/boot_id").map(|id| id.trim().to_owned()).unwrap_or_default()
 }

@@ -8,7 +8,7 @@ use adjunct_tool::Failure;
 use adjunct_ztools::stats::User;
 use std::collections::BTreeMap;
 
-/// What one user's programs did.
+/// The counters of one user's programs.
 #[derive(Debug, Clone)]
 pub(crate) struct Counted {
     pub(crate) user: User,
@@ -40,7 +40,7 @@ pub(crate) struct Sample {
 }
 
 impl Sample {
-    /// What could not be read, a line each.
+    /// Errors of the reading, a line each.
     pub(crate) fn unread(&self) -> Vec<String> {
         let cards = match &self.cards {
             Cards::Unreadable(line) => Some(line.clone()),

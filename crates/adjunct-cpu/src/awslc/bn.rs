@@ -24,7 +24,7 @@ pub(crate) fn no_memory() -> Error {
     Error::Memory
 }
 
-/// What a function of AWS-LC said.
+/// The result of a function of AWS-LC.
 fn check(done: c_int, what: &'static str) -> Result<(), Error> {
     if done == 1 {
         return Ok(());

@@ -16,7 +16,7 @@ use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
 /// Bytes before what AWS-LC gets, which hold its length: as many as AWS-LC's own allocator has there.
 const PREFIX: usize = 8;
-/// What the reserve is divided into.
+/// The unit of the reserve, in bytes.
 const UNIT: usize = 64;
 /// Units of a block, one bit each of a word. A piece lies within one block.
 const UNITS: usize = 64;

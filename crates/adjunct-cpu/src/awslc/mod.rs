@@ -27,8 +27,8 @@ pub(crate) mod sha;
 mod threads;
 pub(crate) mod tls_record;
 
-/// Seeds the library's random generator and its fork detection, so that nothing is opened or mapped later, and has made what it makes at
-/// first use and servers need: not each process that a server forks for a connection then makes it anew.
+/// Seeds the library's random generator and its fork detection, so that nothing is opened or mapped later, and makes what the library makes at first
+/// use and servers need, so that not each process that a server forks for a connection makes it anew.
 pub(crate) fn prime() {
     random_alone(&mut [0]);
     // SAFETY: no arguments; keys are allocated or null, which may be freed.

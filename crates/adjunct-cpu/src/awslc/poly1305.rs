@@ -55,7 +55,7 @@ impl Poly1305 {
         }
     }
 
-    /// Ends the message: its tag. What follows needs a [`Poly1305::restart`].
+    /// Ends the message, and gives its tag. Call [`Poly1305::restart`] before the next message.
     pub fn finish(&mut self) -> [u8; TAG] {
         let mut tag = [0; TAG];
         // SAFETY: the tag has 16 bytes.

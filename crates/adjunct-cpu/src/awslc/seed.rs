@@ -26,7 +26,7 @@ const KEY: usize = 32;
 #[repr(C)]
 struct Generator {
     key: [u8; KEY],
-    /// What AWS-LC numbers copies of this process by, at the time the key was seeded.
+    /// The number by which AWS-LC tells copies of this process apart, at the time the key was seeded.
     copy: u64,
     /// Seeds to be made before the next seed of the system's.
     left: u32,

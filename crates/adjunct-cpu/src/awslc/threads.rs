@@ -22,7 +22,7 @@ type Table = [*mut c_void; VALUES];
 type Destructor = unsafe extern "C" fn(*mut c_void);
 
 static TABLE: Key = Key::new(ended);
-/// What ends each value: the same for every thread, null until a thread has one.
+/// The destructor of each value: the same for every thread, null until a thread has such a value.
 static DESTRUCTORS: [AtomicPtr<c_void>; VALUES] = [const { AtomicPtr::new(null_mut()) }; VALUES];
 
 /// Frees the table of a thread that ends.

@@ -15,12 +15,12 @@ pub const KEY: usize = 32;
 pub const COUNTER: usize = 16;
 /// The length of a Poly1305 tag in bytes.
 pub const TAG: usize = 16;
-/// What is encrypted before it is authenticated, or the other way, in bytes: a first-level cache holds it twice.
+/// The bytes that are encrypted and then authenticated, or the other way, at a time: a first-level cache holds them twice.
 const PIECE: usize = 8192;
 /// Key stream made ahead at most, in bytes.
 const AHEAD: usize = 8 * BLOCK;
 
-/// What becomes of a begun block when another key is set without a counter; OpenSSL's default provider has had both.
+/// The treatment of a begun block when another key is set without a counter, which differs between versions of OpenSSL.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Begun {
     /// The begun block comes again. A block that a piece of its own has ended counts as begun until more is asked for (OpenSSL up to 3.5).

@@ -66,7 +66,7 @@ fn hashed(key: &[u8], subkey: &Block, iv: &[u8]) -> Result<(Block, Block), Error
     Ok((first, next))
 }
 
-/// How far a stream is.
+/// The progress of a stream.
 pub struct State {
     /// The next counter block.
     pub counter: Block,

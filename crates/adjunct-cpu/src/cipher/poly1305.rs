@@ -58,7 +58,7 @@ mod kernel {
             self.0.pad();
         }
 
-        /// Ends the message: its tag. What follows needs a [`Poly1305::restart`].
+        /// Ends the message, and gives its tag. Call [`Poly1305::restart`] before the next message.
         #[inline]
         pub fn finish(&mut self) -> [u8; TAG] {
             self.0.finish()

@@ -5,7 +5,7 @@ use super::{Here, here};
 use adjunct_base::catalogue::Function;
 use adjunct_kernels::cpacf::{Hash, Instruction, Refused};
 
-/// What serves a digest.
+/// The CPACF function that serves a digest.
 #[derive(Clone, Copy)]
 pub(crate) struct Served {
     here: Here,

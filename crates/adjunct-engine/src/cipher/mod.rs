@@ -42,7 +42,7 @@ mod flag {
 
 /// `EVP_CTRL_COPY`.
 const COPY: c_int = 8;
-/// What a control function answers to a command it does not have.
+/// The result of a control function for an unknown command.
 const UNSUPPORTED: c_int = -1;
 
 /// A cipher in a context of libcrypto.
@@ -62,7 +62,7 @@ trait Cipher: Clone {
     /// `context` is libcrypto's; the buffers are valid for `length`, or null.
     unsafe fn run(&mut self, context: Opaque, out: *mut u8, input: *const u8, length: usize) -> c_int;
 
-    /// What [`Cipher::run`] gives when it fails.
+    /// The result of [`Cipher::run`] after a failure.
     const FAILED: c_int = 0;
 
     /// Answers a command.

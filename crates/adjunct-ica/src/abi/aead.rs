@@ -16,7 +16,7 @@ use subtle::ConstantTimeEq;
 /// Runs `body` on plaintext and ciphertext in the direction given; both may be null where there is no text.
 ///
 /// # Safety
-/// `plain` and `cipher` are null or have `length` bytes, which nobody else writes during the call.
+/// `plain` and `cipher` are null or have `length` bytes, which no other code writes during the call.
 unsafe fn text(
     encrypt: bool,
     plain: *mut u8,
@@ -128,7 +128,7 @@ pub unsafe extern "C" fn ica_aes_gcm(
 /// Begins a stream. The vector, of this length, is asked for (in this direction) once nothing else is refused.
 ///
 /// # Safety
-/// `aes_key` is null or has `key_length` bytes; `icb`, `ucb` and `subkey` are null or blocks that nobody else uses during the call.
+/// `aes_key` is null or has `key_length` bytes; `icb`, `ucb` and `subkey` are null or blocks that no other code uses during the call.
 unsafe fn begin<'a>(
     iv_length: c_uint,
     (aes_key, key_length): (*const u8, c_uint),

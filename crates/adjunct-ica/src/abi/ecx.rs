@@ -131,7 +131,7 @@ unsafe fn verify<C: Signatures<N, S>, const N: usize, const S: usize>(
     unsafe { key(context)?.verify(bytes(message.0, message.1)?, array(signature)?) }
 }
 
-/// What all four curves have: context, key, deletion.
+/// The functions that all four curves have: context, key, deletion.
 macro_rules! keys {
     ($curve:ty, $length:literal, $new:ident $set:ident $get:ident $generate:ident $delete:ident) => {
         /// # Safety

@@ -38,7 +38,7 @@ trait InMemory: Sized {
     /// Writes the result of a message in one part to the context: its length, and the hash as the chaining value.
     ///
     /// # Safety
-    /// `context` leads to the caller's context, which nobody else uses during the call.
+    /// `context` leads to the caller's context, which no other code uses during the call.
     unsafe fn leave(context: *mut Self, length: u64, result: &[u8]);
     fn parts(&mut self) -> (u128, &mut [u8]);
     fn set_length(&mut self, length: u128);
@@ -51,7 +51,7 @@ trait InMemory: Sized {
 /// Writes the first bytes of a chaining value.
 ///
 /// # Safety
-/// `to` leads to `N` bytes that nobody else uses during the call.
+/// `to` leads to `N` bytes that no other code uses during the call.
 #[inline(always)]
 unsafe fn chain<const N: usize>(to: *mut [u8; N], result: &[u8]) {
     // SAFETY: the caller's context.

@@ -78,7 +78,7 @@ pub trait Width: Copy {
     fn down<const N: i32>(self) -> Self;
     /// Each half shifted up by as many bits as the same half of `by` says; 64 or more give zero.
     fn up_bits(self, by: Self) -> Self;
-    /// Each half shifted down likewise.
+    /// Each half shifted down by as many bits as the same half of `by` says; 64 or more give zero.
     fn down_bits(self, by: Self) -> Self;
     /// Carry-less products of a half of each block of `self` (bit 0 of `HALVES`: the high one) and a half of the same block of `other` (bit 4).
     fn multiply<const HALVES: i32>(self, other: Self) -> Self;

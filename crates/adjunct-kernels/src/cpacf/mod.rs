@@ -40,7 +40,7 @@ pub use processor::Processor;
 pub use query::{Functions, Instruction, Query, level};
 pub use signature::Edwards;
 
-/// What the registers of an instruction hold, before it and after.
+/// The registers of an instruction, before it and after.
 #[derive(Debug, Clone, Copy)]
 pub struct Registers {
     /// Register 0: function code, modifier and flags.
@@ -91,7 +91,7 @@ impl Registers {
     }
 }
 
-/// What executes the instructions.
+/// The processor, or a model of it, that executes the instructions.
 pub trait Machine {
     /// Whether the facility of that number is installed.
     fn facility(&self, bit: usize) -> bool;

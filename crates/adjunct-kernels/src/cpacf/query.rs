@@ -108,7 +108,7 @@ impl Functions {
         code != 0 && self.0[instruction as usize].has(code)
     }
 
-    /// What `instruction` answered.
+    /// The answer of `instruction` to its query function.
     pub const fn query(&self, instruction: Instruction) -> &Query {
         &self.0[instruction as usize]
     }

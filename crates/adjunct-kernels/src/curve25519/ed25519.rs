@@ -28,7 +28,7 @@ const RESPONSE: u64 = scalar::REDUCE + scalar::MULTIPLY_ADD;
 /// IFMA instructions of [`public`].
 pub(super) const PUBLIC: u64 = edwards::MULTIPLY_BASE + edwards::AFFINE + edwards::ENCODE + edwards::ON_CURVE;
 
-/// What eight lanes sign with; unused lanes hold zeros.
+/// The keys and messages that eight lanes sign; unused lanes hold zeros.
 #[derive(Clone)]
 pub(super) struct Inputs<'a> {
     pub seeds: Zeroizing<[[u8; KEY]; LANES]>,

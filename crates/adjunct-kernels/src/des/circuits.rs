@@ -25,6 +25,9 @@ unsafe fn xor(a: __m256i, b: __m256i) -> __m256i {
 }
 
 /// a and not b.
+///
+/// # Safety
+/// The CPU has AVX2.
 #[inline(always)]
 unsafe fn but(a: __m256i, b: __m256i) -> __m256i {
     // SAFETY: upheld by the caller.

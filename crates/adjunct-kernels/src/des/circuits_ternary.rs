@@ -4,6 +4,9 @@
 use std::arch::x86_64::*;
 
 /// The function of three bits whose truth table is T: bit `4 a + 2 b + c` of it.
+///
+/// # Safety
+/// The CPU has AVX-512 (F).
 #[inline(always)]
 unsafe fn g<const T: i32>(a: __m512i, b: __m512i, c: __m512i) -> __m512i {
     // SAFETY: upheld by the caller.

@@ -43,19 +43,28 @@ const fn complements(outputs: [u8; 8]) -> u64 {
 pub(super) trait Vector: Copy {
     /// The words of a vector.
     const WORDS: usize;
-    /// What the circuits give the complement of ([`complements`]).
+    /// The outputs of each S-box that its circuit gives as complements ([`complements`]).
     const COMPLEMENTS: [u8; 8];
 
     unsafe fn load(words: *const u64) -> Self;
     unsafe fn store(self, words: *mut u64);
     unsafe fn splat(bits: u64) -> Self;
     unsafe fn xor(self, other: Self) -> Self;
-    /// `self` with the bits of a mask of 32 bits, many times, added.
+    /// The exclusive or of `self` and a mask of 32 bits, repeated to the vector's width.
+    ///
+    /// # Safety
+    /// The CPU has the vector's instructions.
     unsafe fn key(self, mask: &u32) -> Self;
-    /// `(self >> N ^ other) & mask` of each word, and `self << N`.
+    /// `(self >> N ^ other) & mask` in each word.
+    ///
+    /// # Safety
+    /// The CPU has the vector's instructions.
     unsafe fn differ<const N: u32>(self, other: Self, mask: Self) -> Self;
     unsafe fn left<const N: u32>(self) -> Self;
-    /// The S-box K, with COMPLEMENTS.
+    /// The outputs of S-box K, of which those in [`Vector::COMPLEMENTS`] are complements.
+    ///
+    /// # Safety
+    /// The CPU has the vector's instructions.
     unsafe fn sbox<const K: usize>(x: [Self; 6]) -> [Self; 4];
     unsafe fn masks(word: u64, masks: &mut Masks);
 }
@@ -63,7 +72,10 @@ pub(super) trait Vector: Copy {
 /// Blocks as words, and their slices.
 pub(super) type Buffer = [u64; 512];
 
-/// One S-box of a round that adds to half TO, which the result is added to.
+/// S-box K of a round: reads the half that is not TO, and adds the result to half TO.
+///
+/// # Safety
+/// The CPU has the vector's instructions, and `slices` leads to 64 vectors that no other code uses.
 #[inline(always)]
 unsafe fn part<V: Vector, const K: usize, const TO: usize>(slices: *mut u64, keys: &Masks) {
     // SAFETY: the slices are 64 vectors; the CPU has the instructions.
@@ -109,7 +121,10 @@ unsafe fn round<V: Vector, const TO: usize>(slices: *mut u64, keys: &Masks) {
     }
 }
 
-/// Three steps of the transposition, on vectors `STEP` apart: bits `STEP`, twice and four times as much apart are exchanged.
+/// Three steps of the transposition, on vectors `STEP` apart: bits that are `STEP`, twice and four times as much apart are exchanged.
+///
+/// # Safety
+/// The CPU has the vector's instructions, and `words` leads to 64 vectors that no other code uses.
 #[inline(always)]
 unsafe fn exchange<V: Vector, const STEP: usize, const N1: u32, const N2: u32, const N4: u32>(words: *mut u64) {
     /// The bits whose number does not have the bit `distance`.
@@ -141,6 +156,9 @@ unsafe fn exchange<V: Vector, const STEP: usize, const N1: u32, const N2: u32, c
 }
 
 /// Transposes 64 by 64 bits in each column of 64 vectors.
+///
+/// # Safety
+/// The CPU has the vector's instructions, and `words` leads to 64 vectors that no other code uses.
 #[inline(always)]
 unsafe fn transpose<V: Vector>(words: *mut u64) {
     // SAFETY: upheld by the caller.
@@ -150,7 +168,10 @@ unsafe fn transpose<V: Vector>(words: *mut u64) {
     }
 }
 
-/// Encrypts or decrypts what a pass has room for, in the direction of the rounds.
+/// Encrypts or decrypts the blocks of one pass, in the direction of the rounds.
+///
+/// # Safety
+/// The CPU has the vector's instructions.
 #[inline(always)]
 unsafe fn pass<V: Vector>(rounds: &Rounds, blocks: &mut Buffer) {
     assert!(64 * V::WORDS <= blocks.len());

@@ -10,7 +10,7 @@ use super::{Vector, same};
 use crate::sha512::K;
 use std::arch::x86_64::*;
 
-/// What a message of SHA-512 begins with.
+/// The initial state of SHA-512.
 pub(crate) const START: [u64; 8] = [
     0x6a09_e667_f3bc_c908,
     0xbb67_ae85_84ca_a73b,
@@ -22,7 +22,7 @@ pub(crate) const START: [u64; 8] = [
     0x5be0_cd19_137e_2179,
 ];
 
-/// What a message of SHA-384 begins with.
+/// The initial state of SHA-384.
 pub(crate) const START_384: [u64; 8] = [
     0xcbbb_9d5d_c105_9ed8,
     0x629a_292a_367c_d507,

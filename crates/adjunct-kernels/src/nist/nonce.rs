@@ -20,7 +20,7 @@ pub const MAX_ADDED: usize = 32;
 
 /// A curve that nonces are made for.
 pub trait Nonced<const N: usize>: Curve<N> {
-    /// What a message of its hash begins with.
+    /// The initial state of its hash.
     #[doc(hidden)]
     const START: [u64; 8];
     /// Words of a digest.
@@ -44,7 +44,7 @@ pub struct NonceJob<'a> {
     pub private: &'a [u8],
     /// The digest modulo the order.
     pub digest: &'a [u8],
-    /// What is added: [`MAX_ADDED`] random bytes at most, as many for each job.
+    /// The additional input: at most [`MAX_ADDED`] random bytes, as many for each job.
     pub added: &'a [u8],
     /// Buffer for the nonce: its caller checks whether it is in [1, n - 1].
     pub nonce: &'a mut [u8],

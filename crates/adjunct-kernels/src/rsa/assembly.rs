@@ -171,7 +171,7 @@ macro_rules! carry_out {
 /// [`super::stream::product`]; `from` is `to` or, with a `step` of 0, zeros.
 ///
 /// # Safety
-/// `a` has 10 limbs and `b` 10 * `count`; `to` has 10 * `count` + 10 columns that nobody else uses, and `from` leads to what is read in place of
+/// `a` has 10 limbs and `b` 10 * `count`; `to` has 10 * `count` + 10 columns that no other code uses, and `from` leads to what is read in place of
 /// them; all aligned as vectors are. The CPU has AVX-512F and IFMA.
 #[unsafe(naked)]
 pub unsafe extern "sysv64" fn product(
@@ -202,8 +202,8 @@ pub unsafe extern "sysv64" fn product(
 /// [`super::stream::square`]; `from` and `step` as in [`product`], `second` the second ten columns.
 ///
 /// # Safety
-/// `b` has 10 * `count` limbs; `to` has 10 * `count` + 10 columns that nobody else uses, `from` leads to what is read in place of them, and `second`
-/// to ten columns; all aligned as vectors are. The CPU has AVX-512F and IFMA.
+/// `b` has 10 * `count` limbs; `to` has 10 * `count` + 10 columns that no other code uses, `from` leads to what is read in place of them, and
+/// `second` to ten columns; all aligned as vectors are. The CPU has AVX-512F and IFMA.
 #[unsafe(naked)]
 pub unsafe extern "sysv64" fn square(
     to: *mut Vector,
@@ -271,7 +271,7 @@ pub unsafe extern "sysv64" fn square(
 /// [`super::stream::reduce`]; `from` is `to`.
 ///
 /// # Safety
-/// `b` has 10 * `count` + 10 limbs, and `to` 10 * `count` + 21 columns that nobody else uses; all aligned as vectors are. The CPU has AVX-512F and
+/// `b` has 10 * `count` + 10 limbs, and `to` 10 * `count` + 21 columns that no other code uses; all aligned as vectors are. The CPU has AVX-512F and
 /// IFMA.
 #[unsafe(naked)]
 pub unsafe extern "sysv64" fn reduce(to: *mut Vector, b: *const Vector, from: *const Vector, count: usize) {
@@ -295,7 +295,7 @@ pub unsafe extern "sysv64" fn reduce(to: *mut Vector, b: *const Vector, from: *c
 /// [`super::stream::reduce_last`]; `to` is the result.
 ///
 /// # Safety
-/// `b`, `m` and `to` have 10 * `count` + 10 limbs, of which nobody else uses those at `to`, `from` has 10 * `count` + 21 columns, and `k0` is a
+/// `b`, `m` and `to` have 10 * `count` + 10 limbs, of which no other code uses those at `to`, `from` has 10 * `count` + 21 columns, and `k0` is a
 /// vector; all aligned as vectors are. The CPU has AVX-512F and IFMA.
 #[unsafe(naked)]
 pub unsafe extern "sysv64" fn reduce_last(
@@ -409,7 +409,7 @@ macro_rules! pick {
     };
 }
 
-/// What each lane picks from a table.
+/// The entry of a table that each lane picks.
 #[repr(C, align(64))]
 pub struct Digits {
     /// Index of an entry among eight; 8 more in odd lanes, whose entries are in the second vector of two.

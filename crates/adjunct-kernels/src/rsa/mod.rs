@@ -53,11 +53,11 @@ pub type PublicKey2048 = PublicKey<40>;
 pub type PublicKey3072 = PublicKey<60>;
 /// A public key of 4096 bits.
 pub type PublicKey4096 = PublicKey<80>;
-/// What a result of 2048 bits is checked with.
+/// A public key by which a result of 2048 bits is checked.
 pub type CheckKey2048 = CheckKey<40, 5>;
-/// What a result of 3072 bits is checked with.
+/// A public key by which a result of 3072 bits is checked.
 pub type CheckKey3072 = CheckKey<60, 8>;
-/// What a result of 4096 bits is checked with.
+/// A public key by which a result of 4096 bits is checked.
 pub type CheckKey4096 = CheckKey<80, 10>;
 /// Working memory for private keys of 2048 bits.
 pub type Scratch2048 = Scratch<20, 40>;

@@ -25,7 +25,7 @@ pub(super) const STACK: usize = 1024;
 /// Two numbers, one for each prime.
 type Pair<const V: usize> = [Digits<V>; 2];
 
-/// What an operation works on: secrets, overwritten when it ends.
+/// The memory that an operation works in: it holds secrets and is overwritten when the operation ends.
 struct Work<const V: usize> {
     moduli: [Modulus<V>; 2],
     /// R^2 modulo each.

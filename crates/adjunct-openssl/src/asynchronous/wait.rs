@@ -18,7 +18,7 @@ fn key() -> *const c_void {
     (&raw const KEY).cast()
 }
 
-/// What we keep with a wait context.
+/// The data that adjunct keeps with a wait context.
 struct Wait {
     fd: c_int,
     /// Process that made the descriptor: a child of fork(2) shares it with its parent and must not take its wake-ups away.
@@ -102,7 +102,7 @@ impl Wait {
         self.process == std::process::id()
     }
 
-    /// What a job has left that will never go on.
+    /// Takes what a job that will never go on has left.
     fn take(&self) -> Option<Held> {
         let held = self.held.swap(std::ptr::null_mut(), Ordering::AcqRel);
         // SAFETY: stored by `around`, whose caller is paused for ever, with its stack; nobody else looks at the place. The box that

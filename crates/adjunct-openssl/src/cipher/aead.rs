@@ -71,7 +71,7 @@ pub fn octets(p: &Param) -> Option<&[u8]> {
     if p.data_type == param::OCTETS && !p.data.is_null() { p.get_octets() } else { None }
 }
 
-/// What comes of an answer that was put where OpenSSL asked, or could not be.
+/// The result of writing an answer where OpenSSL asked for it: a refusal if that was not possible.
 pub fn answered(done: bool) -> Result<(), Refusal> {
     if done { Ok(()) } else { Err(prov::FAILED_TO_SET_PARAMETER.into()) }
 }
@@ -80,9 +80,9 @@ pub fn answered(done: bool) -> Result<(), Refusal> {
 pub trait Aead: Clone {
     /// `EVP_CIPH_*_MODE`.
     const MODE: u32;
-    /// What `get_ctx_params` answers.
+    /// The parameters that `get_ctx_params` answers.
     const GETTABLE: &'static [Param];
-    /// What `set_ctx_params` takes.
+    /// The parameters that `set_ctx_params` takes.
     const SETTABLE: &'static [Param];
     /// The error of an update that fails without one of its own.
     const UPDATE_ERROR: Option<Reason> = Some(prov::CIPHER_OPERATION_FAILED);
@@ -96,7 +96,7 @@ pub trait Aead: Clone {
     /// A context without key and IV.
     fn new(shared: Shared) -> Self;
 
-    /// What every context has.
+    /// The state that every context has.
     fn shared(&mut self) -> &mut Shared;
 
     /// Takes an IV.

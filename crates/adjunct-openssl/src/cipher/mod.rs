@@ -19,7 +19,7 @@ const fn offer(names: &'static CStr, dispatch: &'static [Dispatch], description:
     Algorithm { names, dispatch, description }
 }
 
-/// What this module offers.
+/// The algorithms that this module offers.
 pub static ALGORITHMS: &[Algorithm] = &[
     offer(c"AES-256-CBC:AES256:2.16.840.1.101.3.4.1.42", &aes::CBC256, c"AES-256 in CBC mode"),
     offer(c"AES-192-CBC:AES192:2.16.840.1.101.3.4.1.22", &aes::CBC192, c"AES-192 in CBC mode"),

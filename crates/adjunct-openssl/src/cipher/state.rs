@@ -22,7 +22,7 @@ pub mod mode {
     pub const XTS: u32 = 0x10001;
 }
 
-/// What a cipher says of itself; lengths in bytes.
+/// The properties of a cipher; lengths in bytes.
 #[derive(Debug, Clone, Copy)]
 pub struct Info {
     /// `EVP_CIPH_*_MODE`.
@@ -199,7 +199,7 @@ impl State {
 pub trait Mode: Clone {
     /// The mode.
     type Cipher: cipher::Mode;
-    /// What the cipher tells OpenSSL of itself.
+    /// The properties that the cipher tells OpenSSL.
     const INFO: Info;
 
     /// Whether its only parameters are the lengths, which cannot change (ChaCha20).
@@ -220,7 +220,7 @@ pub trait Mode: Clone {
 /// The context OpenSSL holds.
 #[derive(Clone)]
 pub struct Context<M: Mode> {
-    /// What all share.
+    /// The state that all ciphers share.
     pub state: State,
     /// The key and what else the mode needs.
     pub cipher: Counted<M::Cipher>,

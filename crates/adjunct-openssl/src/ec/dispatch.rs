@@ -48,7 +48,7 @@ impl Purpose {
 
 /// A signing or verifying context: the part that differs.
 pub(crate) trait Signer: Sized {
-    /// What the default provider calls it.
+    /// The default provider's name of the algorithm.
     const NAME: &'static CStr;
     /// The function that signatures count as.
     const SIGN: Function;
@@ -56,7 +56,7 @@ pub(crate) trait Signer: Sized {
     const VERIFY: Function;
     /// The parameters that contexts tell where there is no default provider.
     const GETTABLE: &'static [Param];
-    /// What contexts take where there is no default provider.
+    /// The parameters that contexts take where there is no default provider.
     const SETTABLE: &'static [Param];
 
     /// A context without a key.

@@ -14,7 +14,7 @@ use adjunct::ops::ec::{Key, MAX_FIELD};
 use std::ffi::{c_int, c_void};
 use zeroize::Zeroizing;
 
-/// What this module offers.
+/// The algorithms that this module offers.
 pub static ALGORITHMS: &[Algorithm] = &[Algorithm {
     names: c"ECDH",
     dispatch: &FUNCTIONS,
@@ -143,7 +143,7 @@ impl Context {
         forward!(algorithm, id::KEYEXCH_SET_CTX_PARAMS, fn(*mut c_void, *const Param) -> c_int, 0, (raw, params))
     }
 
-    /// What the default provider derives, which counts.
+    /// Derives by the default provider, and counts that.
     fn judged(&mut self, out: *mut u8, length: *mut usize, size: usize) -> c_int {
         if self.delegated.is_none() && !self.delegate() {
             return 0;

@@ -15,7 +15,7 @@ use std::ffi::{c_int, c_void};
 struct Generation {
     provider: &'static Provider,
     selection: c_int,
-    /// What is set so far; its curve means nothing until one is chosen.
+    /// The settings so far; the curve in them has no meaning until one is chosen.
     plan: Native,
     chosen: bool,
     /// Once something was set that is not for us, the default provider has it all.

@@ -12,10 +12,10 @@ use adjunct::memory::Shared;
 use adjunct::ops::ec::{Form, Key, MAX_POINT};
 use std::ffi::{CStr, c_char, c_int, c_void};
 
-/// What keys of this module are called, as in the default provider.
+/// The names of this module's keys, as in the default provider.
 pub(super) const NAMES: &CStr = c"EC:id-ecPublicKey:1.2.840.10045.2.1";
 
-/// What this module offers.
+/// The algorithms that this module offers.
 pub static ALGORITHMS: &[Algorithm] = &[Algorithm {
     names: NAMES,
     dispatch: &FUNCTIONS,
@@ -110,7 +110,7 @@ unsafe extern "C" fn validate(keydata: *const c_void, selection: c_int, check: c
     })
 }
 
-/// What the default provider's check says.
+/// The result of the default provider's check.
 fn judged(key: &Delegated, selection: c_int, check: c_int) -> c_int {
     let (algorithm, raw) = (key.object.algorithm(), key.object.raw());
     forward!(algorithm, id::KEYMGMT_VALIDATE, fn(*const c_void, c_int, c_int) -> c_int, 0, (raw, selection, check))

@@ -10,7 +10,7 @@ use crate::fallback::forward;
 use adjunct::ops::digest::MAX_SIZE;
 use std::ffi::{c_int, c_void};
 
-/// What this module offers.
+/// The algorithms that this module offers.
 pub static ALGORITHMS: &[Algorithm] = &[Algorithm {
     names: c"ECDSA",
     dispatch: &FUNCTIONS,

@@ -15,7 +15,7 @@ use adjunct::ops::ecx::{Private, ed25519, x25519, x25519::KEY};
 use std::ffi::{c_int, c_void};
 use zeroize::Zeroizing;
 
-/// What this module offers.
+/// The algorithms that this module offers.
 pub static ALGORITHMS: &[Algorithm] = &[
     Algorithm {
         names: c"X25519:1.3.101.110",

@@ -76,7 +76,7 @@ impl Pair {
     }
 }
 
-/// What the default provider says to an import into one of its keys.
+/// The default provider's result of an import into one of its keys.
 fn import_into(key: &Context, selection: c_int, params: *const Param) -> c_int {
     let (algorithm, raw) = (key.algorithm(), key.raw());
     forward!(algorithm, id::KEYMGMT_IMPORT, fn(*mut c_void, c_int, *const Param) -> c_int, 0, (raw, selection, params))

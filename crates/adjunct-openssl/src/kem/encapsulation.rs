@@ -14,7 +14,7 @@ use adjunct::ops::mlkem::RANDOM;
 use std::ffi::{c_int, c_void};
 use zeroize::Zeroizing;
 
-/// What this module offers.
+/// The algorithms that this module offers.
 pub static ALGORITHMS: &[Algorithm] = algorithms!(functions, "");
 
 const fn functions<const K: usize>() -> [Dispatch; 9] {

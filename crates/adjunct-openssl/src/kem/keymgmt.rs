@@ -17,7 +17,7 @@ use std::ffi::{c_int, c_void};
 use subtle::ConstantTimeEq;
 use zeroize::Zeroizing;
 
-/// What this module offers.
+/// The algorithms that this module offers.
 pub static ALGORITHMS: &[Algorithm] = algorithms!(functions, " keys");
 
 /// The last entry but the end is the check of keys, which OpenSSL has of ML-KEM alone: for hybrids the table ends before it.

@@ -152,6 +152,6 @@ unsafe fn key<'a>(key: *const c_void) -> Option<&'a KemKey> {
     unsafe { key.cast::<KemKey>().as_ref() }
 }
 
-/// What this module offers.
+/// The operations that this module offers, each with its algorithms.
 pub const OPERATIONS: [(c_int, &[Algorithm]); 2] =
     [(id::OP_KEYMGMT, keymgmt::ALGORITHMS), (id::OP_KEM, encapsulation::ALGORITHMS)];

@@ -130,5 +130,5 @@ impl Object for Context<Cmac> {
     }
 }
 
-/// What OpenSSL calls for a CMAC.
+/// The functions that OpenSSL calls for a CMAC.
 pub static DISPATCH: [Dispatch; 11] = dispatch::table::<Context<Cmac>>();

@@ -6,9 +6,9 @@ use crate::entry;
 use crate::fallback::Output;
 use std::ffi::{c_int, c_void};
 
-/// What OpenSSL's `algctx` points to.
+/// A context that OpenSSL's `algctx` points to.
 pub(super) trait Object: Sized + 'static {
-    /// What `set_ctx_params` takes.
+    /// The parameters that `set_ctx_params` takes.
     const SETTABLE: &'static [Param];
 
     /// Makes an object without digest or cipher, and without a key.
@@ -104,7 +104,7 @@ unsafe extern "C" fn settable<C: Object>(_ctx: *mut c_void, _provctx: *mut c_voi
     C::SETTABLE.as_ptr()
 }
 
-/// What OpenSSL calls for a MAC with such contexts.
+/// The functions that OpenSSL calls for a MAC with such contexts.
 pub(super) const fn table<C: Object>() -> [Dispatch; 11] {
     [
         entry!(id::MAC_NEWCTX, newctx::<C>),

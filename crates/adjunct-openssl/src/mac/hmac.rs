@@ -235,5 +235,5 @@ impl Object for TlsContext {
     }
 }
 
-/// What OpenSSL calls for an HMAC.
+/// The functions that OpenSSL calls for an HMAC.
 pub static DISPATCH: [Dispatch; 11] = dispatch::table::<TlsContext>();

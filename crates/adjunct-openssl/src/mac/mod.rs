@@ -19,7 +19,7 @@ use adjunct::ops::Delegated;
 use adjunct_ossl::engines::Engines;
 use std::ffi::{CStr, CString, c_void};
 
-/// What this module offers.
+/// The algorithms that this module offers.
 pub static ALGORITHMS: &[Algorithm] = &[
     Algorithm { names: c"HMAC", dispatch: &hmac::DISPATCH, description: c"HMAC" },
     Algorithm { names: c"CMAC", dispatch: &cmac::DISPATCH, description: c"CMAC" },
@@ -33,7 +33,7 @@ trait Keyed: Clone {
     const NAME: &CStr;
     /// The name of the parameter that tells the digest or cipher.
     const UNDER: &CStr;
-    /// What is served under this name.
+    /// The digest or cipher that is served under this name.
     fn under(name: &str) -> Option<Self::Under>;
     /// Whether an engine of the program replaces it.
     fn replaced(under: Self::Under, engines: &Engines) -> bool;
@@ -54,9 +54,9 @@ trait Keyed: Clone {
     fn size(under: Self::Under) -> usize;
     /// Whether OpenSSL copies a context that has no key.
     const COPIES_UNKEYED: bool = true;
-    /// What OpenSSL says of the length of a result that no digest was set for.
+    /// OpenSSL's reason when a length is asked for and no digest is set.
     const NO_SIZE: Option<Reason> = None;
-    /// What OpenSSL says of a key of the wrong length.
+    /// OpenSSL's reason for a key of the wrong length.
     const KEY_LENGTH: Option<Reason> = None;
     /// Length of a block in bytes, for MACs whose block differs from the result and is asked for before there is a key.
     const BLOCK: Option<fn(Self::Under) -> usize>;
@@ -94,7 +94,7 @@ enum Engine<M: Keyed> {
     },
 }
 
-/// What OpenSSL's `algctx` points to.
+/// The context that OpenSSL's `algctx` points to.
 struct Context<M: Keyed> {
     provider: &'static Provider,
     next: Next<M>,

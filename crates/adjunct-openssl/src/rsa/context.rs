@@ -39,7 +39,7 @@ pub(super) struct Context {
 /// Why parameters are not taken here: the default provider decides, with its own errors.
 struct NotOurs;
 
-/// What parameters set.
+/// The settings made by parameters.
 struct Plan {
     padding: i64,
     salt: i64,

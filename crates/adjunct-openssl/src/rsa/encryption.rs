@@ -17,7 +17,7 @@ use adjunct::ops::rsa::{
 use std::ffi::{c_int, c_void};
 use zeroize::Zeroizing;
 
-/// What this module offers.
+/// The algorithms that this module offers.
 pub static ALGORITHMS: &[Algorithm] = &[Algorithm {
     names: c"RSA:rsaEncryption:1.2.840.113549.1.1.1",
     dispatch: &FUNCTIONS,
@@ -397,7 +397,7 @@ unsafe extern "C" fn decrypt(
     unsafe { encrypt(ctx, out, length, size, input, input_length) }
 }
 
-/// What contexts tell and take; the last one only where this OpenSSL or its configuration knows implicit rejection.
+/// The parameters of contexts; the last one only where this OpenSSL or its configuration knows implicit rejection.
 static GETTABLE: [Param; 7] = [
     Param::describe(c"digest", param::UTF8, 0),
     Param::describe(c"pad-mode", param::UTF8, 0),

@@ -16,7 +16,7 @@ use adjunct_ossl::default_provider;
 use std::ffi::{c_char, c_int, c_void};
 use zeroize::Zeroizing;
 
-/// What this module offers.
+/// The algorithms that this module offers.
 pub static ALGORITHMS: &[Algorithm] = &[Algorithm {
     names: c"RSA:rsaEncryption:1.2.840.113549.1.1.1",
     dispatch: &FUNCTIONS,
@@ -45,7 +45,7 @@ static FUNCTIONS: [Dispatch; 19] = [
     Dispatch::END,
 ];
 
-/// What OpenSSL holds as a key: empty until an import.
+/// The object that OpenSSL holds as a key; empty until an import.
 pub(super) struct KeyObject {
     provider: *const Provider,
     pub(super) material: Option<Shared<Material>>,

@@ -14,7 +14,7 @@ use adjunct::Error;
 enum NotDone {
     /// Refused for what was asked, which is no secret: the default provider does the operation over, which gives its result and its errors.
     Refused,
-    /// What was decrypted is not of the form expected, which has been raised: nothing more that takes its time.
+    /// The decrypted data does not have the expected form, and the error was raised: the time must not depend on anything further.
     Malformed,
     /// The key is not a pair, so that no result of it may leave; or there is no memory.
     Broken,

@@ -68,7 +68,7 @@ impl Context {
         self.delegate().map_or(0, |mut operation| operation.verify(signature, data))
     }
 
-    /// What a signature carries, for the digest that is set.
+    /// The data that a signature carries, for the digest that is set.
     fn recover_own<'a>(&self, key: &Key, signature: &[u8], block: &'a mut Block) -> Option<&'a [u8]> {
         let size = key.size();
         let hash = self.hash();

@@ -13,7 +13,7 @@ use crate::provider::provider;
 use adjunct::ops;
 use std::ffi::{CStr, c_char, c_int, c_void};
 
-/// What this module offers.
+/// The algorithms that this module offers.
 pub static ALGORITHMS: &[Algorithm] = &[Algorithm {
     names: c"RSA:rsaEncryption:1.2.840.113549.1.1.1",
     dispatch: &FUNCTIONS,

@@ -79,7 +79,7 @@ impl Context {
     /// Takes over an object the algorithm made; `free` is the `OSSL_FUNC_*` number that frees it. Null is `None`.
     ///
     /// # Safety
-    /// `raw` came from this algorithm, and nobody else frees it.
+    /// `raw` came from this algorithm, and no other code frees it.
     pub unsafe fn own(algorithm: Algorithm, raw: *mut c_void, free: c_int) -> Option<Context> {
         // Not made before it is looked at: it would be freed, and not every provider frees null.
         (!raw.is_null()).then(|| Context { algorithm, raw, free })

@@ -62,7 +62,7 @@ impl Form<'_> {
     }
 }
 
-/// What was found, once it was looked for.
+/// The result of the search, once it was made.
 static CURVES: AtomicPtr<Option<Curves>> = AtomicPtr::new(null_mut());
 
 /// Looks for a libcrypto, unless that has been done. A module that opens no files later calls this while it is loaded.

@@ -6,7 +6,7 @@ use crate::dispatch::Dispatch;
 use crate::{Opaque, guard, id};
 use std::ffi::{CStr, c_int, c_void};
 
-/// What `OSSL_PROVIDER_do_all` calls with each active provider.
+/// The callback that `OSSL_PROVIDER_do_all` calls with each active provider.
 pub type Visitor = unsafe extern "C" fn(provider: Opaque, argument: *mut c_void) -> c_int;
 
 /// An encoder of the default provider.
@@ -17,7 +17,7 @@ pub struct Template {
     functions: *const Dispatch,
 }
 
-/// What [`visit`] looks for, and finds.
+/// The search of [`visit`], with its result.
 struct Search<'a> {
     library: &'a Library,
     wanted: *const Dispatch,
@@ -49,7 +49,7 @@ impl Library {
 /// Stops at a provider that has the very functions wanted, so that it is one of this libcrypto.
 ///
 /// # Safety
-/// `provider` is a live provider of the libcrypto that is searched, and `argument` the search, which nobody else uses.
+/// `provider` is a live provider of the libcrypto that is searched, and `argument` the search, which no other code uses.
 unsafe extern "C" fn visit(provider: Opaque, argument: *mut c_void) -> c_int {
     guard(1, || {
         // SAFETY: the caller's search; no one else has it.

@@ -6,7 +6,7 @@ use crate::{forward, id};
 use std::ffi::{CStr, c_char, c_int, c_void};
 use std::ops::Deref;
 
-/// What an [`Operation`] does.
+/// The kind of an [`Operation`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
     /// `EVP_PKEY_sign`.

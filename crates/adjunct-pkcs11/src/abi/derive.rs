@@ -340,7 +340,7 @@ unsafe fn tls<'a>(derive: Derive, mechanism: &CK_MECHANISM) -> Result<(Derivatio
 ///
 /// # Safety
 /// The randoms have the lengths stated beside them, a CK_SSL3_KEY_MAT_OUT lives at `pReturnedKeyMaterial`, and each room for an IV has the length of
-/// an IV. Nobody else uses what is written to.
+/// an IV. No other code uses what is written to.
 unsafe fn key_material<'a>(given: &CK_SSL3_KEY_MAT_PARAMS, prf: Prf, ivs: bool) -> Result<(Derivation<'a>, Outputs)> {
     let length = |bits: CK_ULONG| -> Result<usize> {
         // No cipher of TLS has more.

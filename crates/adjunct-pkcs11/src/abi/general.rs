@@ -24,13 +24,13 @@ const VERSION: CK_VERSION = CK_VERSION { major: 0, minor: 1 };
 /// Checks CK_C_INITIALIZE_ARGS. The module has locks of its own and uses none of the caller's.
 ///
 /// # Safety
-/// `arguments` is null or leads to a CK_C_INITIALIZE_ARGS, which nobody else uses during the call.
+/// `arguments` is null or leads to a CK_C_INITIALIZE_ARGS, which no other code uses during the call.
 unsafe fn check_arguments(arguments: *mut c_void) -> crate::rv::Result {
     if arguments.is_null() {
         return Ok(());
     }
-    // SAFETY: not null (checked above); the program that calls C_Initialize guarantees that a CK_C_INITIALIZE_ARGS stands there, which nobody
-    // else uses during the call.
+    // SAFETY: not null (checked above); the program that calls C_Initialize guarantees that a CK_C_INITIALIZE_ARGS stands there, which no other code
+    // uses during the call.
     let arguments = unsafe { value(arguments.cast::<CK_C_INITIALIZE_ARGS>())? };
     let callbacks = [
         arguments.CreateMutex.is_some(),

@@ -188,7 +188,7 @@ fn wrap(session: &Session, leaving: Leaving, mut out: Out<'_>) -> Result {
 /// IV is random, whichever generator was asked for.
 ///
 /// # Safety
-/// `mechanism` is null or leads to a mechanism with the structure of parameters that has the stated length; nobody else uses the IV that the
+/// `mechanism` is null or leads to a mechanism with the structure of parameters that has the stated length; no other code uses the IV that the
 /// structure points to.
 unsafe fn fill_iv(mechanism: *const CK_MECHANISM) -> Result {
     ensure(!mechanism.is_null() && mechanism.is_aligned(), CKR_ARGUMENTS_BAD)?;

@@ -12,8 +12,8 @@ use cryptoki_sys::*;
 /// Writes a value, or its length; gives the return value for it, `CKR_OK` or one that does not end the call.
 ///
 /// # Safety
-/// `pValue` is null or has room for `ulValueLen` bytes that nobody else uses; in a template within, each attribute states the room that its `pValue`
-/// has.
+/// `pValue` is null or has room for `ulValueLen` bytes that no other code uses; in a template within, each attribute states the room that its
+/// `pValue` has.
 unsafe fn answer(place: &mut CK_ATTRIBUTE, of: &Attributes) -> CK_RV {
     let given = std::mem::replace(&mut place.ulValueLen, CK_UNAVAILABLE_INFORMATION);
     if schema::is_secret(of, place.type_) {
@@ -54,8 +54,8 @@ unsafe fn answer(place: &mut CK_ATTRIBUTE, of: &Attributes) -> CK_RV {
             CKR_OK
         },
         Value::Template(nested) => {
-            // SAFETY: the caller of `read` guarantees room for `given` bytes at `pValue`, which hold all attributes of `nested` (checked
-            // above), and that nobody else uses the room.
+            // SAFETY: the caller of `read` guarantees room for `given` bytes at `pValue`, which hold all attributes of `nested` (checked above), and
+            // that no other code uses the room.
             let Ok(places) = (unsafe { slice_mut(place.pValue.cast::<CK_ATTRIBUTE>(), nested.len() as CK_ULONG) })
             else {
                 return CKR_ATTRIBUTE_VALUE_INVALID;

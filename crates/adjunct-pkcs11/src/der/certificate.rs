@@ -3,7 +3,7 @@
 use pkcs1::der::asn1::AnyRef;
 use pkcs1::der::{Decode, Reader, SliceReader, Tag, Tagged};
 
-/// What a certificate says of itself, as DER but for the days.
+/// The contents of a certificate: DER, except the days.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Certificate<'a> {
     /// The serial number.

@@ -5,7 +5,7 @@ use pkcs1::der::asn1::AnyRef;
 use pkcs1::der::{Decode, Reader, SliceReader, Tag, Tagged};
 use std::fmt::Write;
 
-/// What parts of a name are called, as OpenSSL has it.
+/// The names of the parts of a name, as OpenSSL writes them.
 const KINDS: &[(&str, &str)] = &[
     ("2.5.4.3", "CN"),
     ("2.5.4.4", "SN"),

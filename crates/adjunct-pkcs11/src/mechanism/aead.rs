@@ -194,7 +194,7 @@ struct Whole {
 struct Sealing<S> {
     /// Begun with the first part: a message at once needs none.
     stream: Option<Box<S>>,
-    /// What is used up with a message at once.
+    /// The state for a message that is processed at once.
     whole: Whole,
 }
 

@@ -27,7 +27,7 @@ pub type Secret = (CK_KEY_TYPE, Zeroizing<Vec<u8>>);
 #[derive(Debug)]
 pub struct Pair {
     pub kind: CK_KEY_TYPE,
-    /// What the halves have besides their templates.
+    /// The attributes of the public key besides those of its template.
     pub public: Attributes,
     pub private: Attributes,
     pub key: Arc<Key>,

@@ -205,7 +205,7 @@ pub fn restore_verifier(mechanism: CK_MECHANISM_TYPE, key: Held, state: &[u8]) -
 
 const KEY_HASH: usize = 32;
 
-/// What tells a key from others.
+/// A hash that distinguishes a key from others.
 fn key_hash(hmac: &Hmac) -> [u8; KEY_HASH] {
     let (mut digest, mut out) = (Part::new(&SHA256), [0; KEY_HASH]);
     digest.update(hmac.block_key());

@@ -82,7 +82,7 @@ fn pair(mechanism: Mechanism<'_>, template: &Attributes) -> Result<Pair> {
     lattice_pair(CKK_ML_DSA, template, &public, &seed[..], Key::MlDsa(key))
 }
 
-/// What comes in.
+/// The data of a message so far.
 enum Data {
     Plain { data: Vec<u8>, most: usize },
     Hashed(Box<Digest>, usize),
@@ -155,7 +155,7 @@ impl Signing {
         Ok(())
     }
 
-    /// What is signed.
+    /// The message that is signed.
     fn message(&mut self) -> Result<Vec<u8>> {
         match &mut self.data {
             Data::Hashed(digest, size) => {

@@ -25,7 +25,7 @@ enum Scheme {
 }
 
 impl Scheme {
-    /// The longest message with a modulus of so many bytes; `None` where the scheme does not fit into it.
+    /// The longest message with a modulus of `size` bytes; `None` where the scheme does not fit into it.
     fn most(&self, size: usize) -> Option<usize> {
         match self {
             Scheme::Pkcs1 => size.checked_sub(11),

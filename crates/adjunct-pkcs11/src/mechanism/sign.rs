@@ -13,7 +13,7 @@ use adjunct::ops::rsa::{self, Salt, Signature};
 use adjunct_ossl::default_provider::curve448;
 use cryptoki_sys::*;
 
-/// What is done with a digest or data.
+/// The signature scheme for a digest or data.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Scheme {
     /// PKCS #1 v1.5 of data as they are, or of a digest.
@@ -29,7 +29,7 @@ enum Scheme {
     Eddsa,
 }
 
-/// What data come in as.
+/// The data of a message so far: hashed, or collected.
 enum Data {
     /// Data that is hashed as it comes.
     Hashed(Box<Digest>),
@@ -48,7 +48,7 @@ struct Signing {
     length: usize,
 }
 
-/// What a mechanism signs by.
+/// The family of a mechanism's scheme.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Family {
     Pkcs1,
@@ -202,7 +202,7 @@ fn ed448_verify(
     }
 }
 
-/// What is said of an operation that fails with a key that was good.
+/// The return value of an operation that fails with a valid key.
 fn failed(error: adjunct::Error) -> Rv {
     match error {
         adjunct::Error::Memory => Rv(CKR_HOST_MEMORY),

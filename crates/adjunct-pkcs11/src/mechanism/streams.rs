@@ -12,7 +12,7 @@ use adjunct::ops::cipher::chacha::{self, COUNTER};
 use adjunct::ops::cipher::{Block, Chain, Counted, Shared, aes};
 use cryptoki_sys::*;
 
-/// What a stream does with some bytes.
+/// A stream cipher's operation on some bytes.
 trait Stream: Send {
     fn run(&mut self, io: InOut<'_>) -> Result;
 

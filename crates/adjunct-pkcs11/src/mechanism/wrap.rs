@@ -11,7 +11,7 @@ use cryptoki_sys::*;
 use subtle::{Choice, ConstantTimeEq, ConstantTimeGreater, ConstantTimeLess};
 use zeroize::Zeroizing;
 
-/// What is wrapped in units of.
+/// The unit of key wrapping, in bytes.
 const UNIT: usize = 8;
 /// The longest message: its length stands in 32 bits.
 const LONGEST: usize = 1 << 31;
@@ -19,7 +19,7 @@ const LONGEST: usize = 1 << 31;
 const KW: [u8; 8] = [0xa6; 8];
 const KWP: [u8; 4] = [0xa6, 0x59, 0x59, 0xa6];
 
-/// What becomes of a message that is not of whole units.
+/// The padding of a message that is not of whole units.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Padding {
     /// No padding: a message that is not of whole units is refused.

@@ -167,7 +167,7 @@ const _: () = {
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
 struct Short(u64);
 
-/// What two bits say.
+/// The values that are stored as two bits.
 static SHORT_VALUES: [Option<Value>; 4] =
     [None, Some(short_value(&[CK_FALSE])), Some(short_value(&[CK_TRUE])), Some(short_value(&[]))];
 

@@ -23,7 +23,7 @@ pub enum Origin {
     Derived { always_sensitive: bool, never_extractable: bool },
 }
 
-/// What a token takes for granted where templates are silent.
+/// The defaults of a token for attributes that templates leave out.
 #[derive(Debug, Clone, Copy)]
 pub struct Defaults {
     /// Keys may do all that their type can, can be read and are seen without a login: for programs that bring their own.
@@ -93,7 +93,7 @@ impl Defaults {
         }
     }
 
-    /// What all objects have.
+    /// Completes the attributes that all objects have.
     fn storage(self, attributes: &mut Attributes, class: CK_OBJECT_CLASS) -> Result {
         let secret = matches!(class, CKO_PRIVATE_KEY | CKO_SECRET_KEY);
         let boolean = |value| [if value { CK_TRUE } else { CK_FALSE }];
@@ -210,7 +210,7 @@ pub fn new_unique_id(attributes: &mut Attributes) -> Result {
     attributes.set(CKA_UNIQUE_ID, text.as_flattened())
 }
 
-/// What follows from the numbers of a public or private key.
+/// Completes the attributes that follow from the numbers of a public or private key.
 fn public_parts(attributes: &mut Attributes, class: CK_OBJECT_CLASS, key: &Key) -> Result {
     let curve = attributes.bytes(CKA_EC_PARAMS).map(Curve::of).transpose()?;
     if let (Key::Rsa(key), CKO_PUBLIC_KEY) = (key, class) {

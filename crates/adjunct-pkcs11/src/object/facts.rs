@@ -3,7 +3,7 @@
 use super::attributes::Attributes;
 use cryptoki_sys::*;
 
-/// What attributes say.
+/// Facts that follow from an object's attributes.
 #[derive(Debug, Clone, Copy)]
 pub struct Facts {
     pub class: CK_OBJECT_CLASS,

@@ -34,7 +34,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, fence};
 #[derive(Debug, Default)]
 pub struct Object {
     pub attributes: Attributes,
-    /// What operations ask of them each time.
+    /// Facts that every operation needs.
     facts: Facts,
     /// The key, once it has been made of the attributes.
     key: WriteOnce<Arc<Key>>,

@@ -63,7 +63,7 @@ pub fn to_der(object: &Object) -> Result<Der> {
     Ok(Zeroizing::new(info.to_der().map_err(failed)?))
 }
 
-/// What RFC 8410 has for a private key: the curve's identifier, no parameters, and the bytes.
+/// A private key as RFC 8410 has it: the curve's identifier, no parameters, and the bytes.
 fn bare<const N: usize>(
     attributes: &Attributes,
     private: Option<&Private<N>>,

@@ -32,7 +32,7 @@ pub struct Forms {
 
 /// A form that a mechanism takes keys in.
 pub trait Form: Sized {
-    /// What tells forms of one type apart: the direction, the hash.
+    /// The property that distinguishes forms of one type: the direction, the hash.
     type Of: Copy;
 
     /// Makes the form of a key.
@@ -44,7 +44,7 @@ pub trait Form: Sized {
     /// Converts the form into what is kept beside the object.
     fn any(self: Box<Self>, of: Self::Of) -> Any;
 
-    /// What [`Form::any`] has put there.
+    /// The form that [`Form::any`] has wrapped.
     fn own(any: Any) -> Option<Box<Self>>;
 
     /// The prepared form in `any`, if it is of this type.

@@ -145,7 +145,7 @@ fn kinds(class: CK_OBJECT_CLASS, key: Option<CK_KEY_TYPE>) -> Result<[Kinds; 4]>
     Ok([STORAGE, KEY, of_class, own])
 }
 
-/// What values an attribute takes.
+/// The kind of value that an attribute takes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Form {
     Boolean,
@@ -156,7 +156,7 @@ pub enum Form {
     Template,
 }
 
-/// What values an attribute takes.
+/// The kind of value that an attribute takes.
 pub const fn form(kind: CK_ATTRIBUTE_TYPE) -> Form {
     match kind {
         CKA_TOKEN

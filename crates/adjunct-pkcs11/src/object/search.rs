@@ -11,7 +11,7 @@ use cryptoki_sys::CKA_CHECK_VALUE;
 #[derive(Debug)]
 pub struct Search {
     template: Attributes,
-    /// What is still to be looked through; `None` at the end.
+    /// The part that is still to be searched; `None` at the end.
     list: Option<List>,
     /// Handle of the last object that was looked at.
     last: Option<Handle>,

@@ -80,7 +80,7 @@ pub struct Examined {
     pub checked: bool,
     /// Whether the file is of an older version of the format, and PINs that were changed or objects that were destroyed can still be read in it.
     pub leftovers: bool,
-    /// What is unusual in a file that can be used, in a line: bytes at its end that are not adjunct's.
+    /// A note on a usable file that ends with bytes which adjunct did not write.
     pub foreign: Option<String>,
     /// An older copy was put in its place: what is said of that, in a line.
     pub older: Option<String>,
@@ -247,7 +247,7 @@ fn whose(holder: Holder) -> &'static str {
     }
 }
 
-/// What a PIN opens: as the user, who sees all.
+/// The keys that a PIN opens, as for the user, who sees all objects.
 fn open(
     header: &format::Header,
     roles: &[Option<Role>; 2],
@@ -271,7 +271,7 @@ fn eyes(keys: &Arc<Keys>) -> Eyes {
     Eyes { keys: keys.clone(), private: true }
 }
 
-/// What repair did.
+/// The outcome of a repair.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Repaired {
     /// The file was undamaged; with its contents.
@@ -442,10 +442,10 @@ fn content(backup: &[u8]) -> std::result::Result<(&[u8], u64), &'static str> {
     if fits { Ok((&all[BACKUP_HEAD..], time)) } else { Err("is not whole, or was changed") }
 }
 
-/// What a backup holds.
+/// The contents of a backup, with its time.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Restored {
-    /// What the backup contains.
+    /// The number of objects and changes.
     pub contents: Contents,
     /// Time at which it was made, in seconds since 1970.
     pub seconds: u64,

@@ -103,14 +103,14 @@ fn read() -> Result<Option<(PathBuf, String)>, String> {
     Ok(None)
 }
 
-/// What a configuration says.
+/// The tokens and slots that a configuration names.
 #[derive(Debug, Default)]
 struct Said {
     tokens: Vec<Token>,
     slots: Option<Vec<CK_SLOT_ID>>,
 }
 
-/// What a configuration says.
+/// Parses a configuration.
 fn parse(text: &str) -> Result<Said, String> {
     let file: File = toml::from_str(text).map_err(|error| error.to_string())?;
     let mut slots = BTreeSet::new();
@@ -144,7 +144,7 @@ fn parse(text: &str) -> Result<Said, String> {
     Ok(Said { tokens: file.token, slots: listed })
 }
 
-/// What is configured.
+/// The whole configuration.
 struct Whole {
     tokens: BTreeMap<CK_SLOT_ID, Configured>,
     /// The slots, in their order; `None` where no configuration says.

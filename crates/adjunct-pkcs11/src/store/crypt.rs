@@ -20,7 +20,7 @@ use zeroize::Zeroizing;
 
 type Result<T> = std::result::Result<T, Trouble>;
 
-/// What a derivation takes at least of a processor's time, on the machine where the PIN is set, however busy that is.
+/// The least processor time of a derivation, on the machine where the PIN is set, however busy it is.
 const LEAST: Duration = Duration::from_millis(60);
 /// KiB of memory of a derivation.
 const MEMORY: u32 = 64 << 10;
@@ -42,7 +42,7 @@ pub struct Keys {
 
 adjunct::opaque_debug!(Keys);
 
-/// What a PIN opens.
+/// The secret of a role, which a PIN opens.
 #[derive(Clone)]
 pub struct Own {
     role: u8,
@@ -58,7 +58,7 @@ fn gcm(key: &Secret, encrypt: bool, nonce: &[u8; 12], aad: &[u8], text: &mut [u8
     Ok(tag)
 }
 
-/// What this thread has spent.
+/// The CPU time of this thread.
 fn thread_time() -> Duration {
     let time = clock_gettime(ClockId::ThreadCPUTime);
     Duration::new(time.tv_sec as u64, time.tv_nsec as u32)
@@ -87,7 +87,7 @@ fn with_secret(key: &Secret, secret: &Secret) -> Secret {
     hmac(&key[..], &[b"adjunct token TPM key", &secret[..]])
 }
 
-/// What the secret of a role is bound to.
+/// The additional authenticated data of a role's secret.
 fn bound(id: &Uid, which: u8, role: &Role) -> Vec<u8> {
     [&id[..], &[which], &role.bound()].concat()
 }
@@ -194,7 +194,7 @@ impl Keys {
         Keys::by_secret(header, role, own).ok().flatten()
     }
 
-    /// How a role with this secret or public half opens these keys.
+    /// Makes the data by which a role with this secret or public half opens these keys.
     fn grip(&self, header: &Header, which: u8, pair: bool, peer: &Secret) -> Result<Grip> {
         let aad = Keys::aad(header, which);
         let mut ephemeral = [0; 32];
@@ -270,7 +270,7 @@ impl Keys {
         Ok((role, Own { role: which, secret }))
     }
 
-    /// What the slot of a record is overwritten by.
+    /// The bytes by which the slot of an ended record is overwritten.
     pub fn ended(&self, uid: &Uid, version: u64) -> [u8; SLOT] {
         let proof = hmac(&self.token[..], &[b"adjunct token end", &self.id, uid, &version.to_le_bytes()]);
         let mut bytes = [0; SLOT_RANDOM];

@@ -82,7 +82,7 @@ pub struct Whole {
     pub writable: bool,
 }
 
-/// What becomes of the file that another takes the place of.
+/// Whether the old file is wiped or kept when it is replaced.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Old<'a> {
     /// The old file's bytes are overwritten, and it is removed.

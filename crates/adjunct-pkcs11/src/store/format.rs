@@ -112,7 +112,7 @@ fn crc_fits(bytes: &[u8]) -> bool {
     crc32fast::hash(&bytes[..at]) == u32_at(bytes, at)
 }
 
-/// What a file begins with.
+/// The header of a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Header {
     pub version: Version,
@@ -136,7 +136,7 @@ impl Header {
         bytes
     }
 
-    /// What stands at 192.
+    /// The second copy of the header's contents, at offset 192.
     pub fn encode_again(&self) -> [u8; FRAMES - AGAIN] {
         let mut bytes = [0; FRAMES - AGAIN];
         bytes[..16].copy_from_slice(&self.id);
@@ -161,7 +161,7 @@ impl Header {
         bytes
     }
 
-    /// What can be read of it where it is damaged.
+    /// The header by its second copy, for a file whose header is damaged.
     pub fn decode_again(bytes: &[u8]) -> Option<Header> {
         let mut again: [u8; FRAMES - AGAIN] = number(bytes.get(AGAIN..FRAMES)?, 0);
         let (mut label, mut serial, mut key) = ([b' '; 32], [0; 16], [0; 16]);
@@ -211,7 +211,7 @@ pub struct Counters {
     change: u64,
     /// Failed tries of the user's PIN and of the security officer's.
     pub tries: [u8; 2],
-    /// How often records were ended in place without a frame that says so.
+    /// The number of records that were ended in place without a frame that says so.
     pub ended: u32,
 }
 
@@ -282,7 +282,7 @@ impl Kind {
     }
 }
 
-/// What stands in a slot.
+/// The contents of a slot.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Slot {
     /// No slot: the record has none.
@@ -303,7 +303,7 @@ pub fn live_slot(random: &[u8; SLOT_RANDOM]) -> [u8; SLOT] {
     slot
 }
 
-/// What a slot is overwritten by.
+/// The bytes by which the slot of an ended record is overwritten.
 pub fn ended_slot(proof: &[u8; SLOT_RANDOM]) -> [u8; SLOT] {
     let mut slot = live_slot(proof);
     slot[SLOT_RANDOM..].iter_mut().for_each(|byte| *byte = !*byte);
@@ -418,17 +418,17 @@ pub struct Frame<'a> {
     pub length: usize,
 }
 
-/// What no two frames end with alike.
+/// The last bytes of a frame, which differ between any two frames.
 pub fn tail(frame: &[u8]) -> &[u8] {
     &frame[frame.len().saturating_sub(FRAME_TAIL)..]
 }
 
-/// What joins a frame to the one before, or the first to the header, of which these are the last, or the first, bytes.
+/// The joint of a frame: `before` has the last bytes of the frame before it, or the first bytes of the header.
 pub fn joint(before: &[u8]) -> u32 {
     crc32fast::hash(before).max(1)
 }
 
-/// What a frame follows.
+/// The version, number and joint that the next frame follows.
 #[derive(Debug, Clone, Copy)]
 pub struct Before {
     pub version: Version,
@@ -437,7 +437,7 @@ pub struct Before {
     pub joint: u32,
 }
 
-/// What is behind the last whole frame.
+/// The bytes after the last whole frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Behind {
     /// Nothing is behind the last frame.

@@ -13,7 +13,7 @@ use rustix::fs::{Mode, OFlags, open};
 const MAGIC: &[u8; 8] = b"adjmark1";
 const BYTES: usize = 52;
 
-/// What is noted.
+/// The note of a token's last change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Mark {
     id: Uid,
@@ -52,7 +52,7 @@ impl Mark {
 }
 
 impl Place {
-    /// What is noted, if anything can be read.
+    /// The note, if it can be read.
     pub fn mark(&self) -> Option<Mark> {
         let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NOFOLLOW | OFlags::NONBLOCK;
         let file = open(self.beside(".lock"), flags, Mode::empty()).ok()?;

@@ -130,7 +130,7 @@ impl Login {
     }
 }
 
-/// What is known of the file.
+/// The known state of the file.
 #[derive(Debug, Default)]
 struct State {
     /// The file as it was when it was read last; `None` before.
@@ -139,7 +139,7 @@ struct State {
     token: Option<Initialized>,
 }
 
-/// What is known of a file with a token in it.
+/// The known state of a file with a token in it.
 #[derive(Debug)]
 struct Initialized {
     header: Header,
@@ -159,7 +159,7 @@ struct Initialized {
     live: u64,
     /// Whether each frame says which it follows.
     joined: bool,
-    /// What is behind the last whole frame.
+    /// The bytes after the last whole frame.
     behind: Behind,
     /// [`format::Counters::ended`].
     ended: u32,
@@ -169,7 +169,7 @@ struct Initialized {
     leftovers: bool,
 }
 
-/// What is known of an object.
+/// The known state of an object in the file.
 #[derive(Debug, Clone, Copy)]
 struct Known {
     version: u64,
@@ -179,7 +179,7 @@ struct Known {
     sealed: bool,
 }
 
-/// What a token says of itself.
+/// The information that a token gives about itself.
 #[derive(Debug, Clone, Copy)]
 pub struct Info {
     pub label: [u8; 32],

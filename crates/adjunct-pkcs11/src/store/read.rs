@@ -23,10 +23,10 @@ use std::time::Duration;
 
 type Result<T = ()> = std::result::Result<T, Trouble>;
 
-/// How often a file is read again that others change meanwhile.
+/// The number of times that a file is read again while others change it.
 const TRIES: u32 = 100;
 
-/// What records are read with.
+/// The keys that records are read with, and whether private objects are read.
 #[derive(Debug)]
 pub struct Eyes {
     pub keys: Arc<Keys>,
@@ -48,7 +48,7 @@ impl Entry<'_> {
     }
 }
 
-/// What becomes of objects: the last record of each.
+/// The changes of objects: the last record of each.
 pub(super) type Changes<'a> = BTreeMap<Uid, Entry<'a>>;
 
 /// How much is read.
@@ -217,7 +217,7 @@ impl Initialized {
         Initialized::read_by(bytes, by_login)
     }
 
-    /// What a whole file holds, and the [`Eyes`] that it was read with, which `eyes` makes of header and roles.
+    /// The contents of a whole file, and the [`Eyes`] that it was read with, which `eyes` makes of header and roles.
     pub(super) fn read_by<'a>(
         bytes: &'a [u8],
         eyes: impl FnOnce(&Header, &[Option<Role>; 2]) -> Option<Eyes>,

@@ -15,7 +15,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 type Result<T> = std::result::Result<T, Trouble>;
 
-/// What a whole file holds.
+/// The numbers of objects and changes in a whole file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Contents {
     /// Objects.
@@ -124,7 +124,7 @@ pub fn is_of_before(bytes: &[u8], keys: &Keys, version: Version, which: Holder, 
     bytes.windows(64).enumerate().skip(at + 1).any(|(at, head)| !whole.contains(&at) && known(head))
 }
 
-/// What was made of a damaged file.
+/// The parts of the file that repair makes of a damaged one.
 #[derive(Debug)]
 pub struct Repaired {
     /// The new file.

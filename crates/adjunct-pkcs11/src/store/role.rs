@@ -86,7 +86,7 @@ impl Role {
         bytes
     }
 
-    /// What the derivation depends on.
+    /// The bytes of a role that its derivation depends on.
     pub fn bound(&self) -> Vec<u8> {
         let with_tpm = if self.tpm.is_some() { Role::WITH_TPM } else { 0 };
         let with_pair = if self.pair { Role::WITH_PAIR } else { 0 };
@@ -136,7 +136,7 @@ impl Role {
     }
 }
 
-/// What a TPM has sealed, of the bytes behind a role's.
+/// The secret that a TPM has sealed, read from the bytes after a role.
 fn sealed(bytes: &[u8]) -> Option<Sealed> {
     let (parent, mut rest) = bytes.split_at_checked(64)?;
     let mut areas = [Vec::new(), Vec::new()];

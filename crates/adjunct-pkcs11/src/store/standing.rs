@@ -8,12 +8,12 @@ use crate::slot::Standing;
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
 
-/// What was seen last: [`file::Seen::print`] but for its lowest bits, which are the [`Standing`]; 0 nothing yet.
+/// The last observation: [`file::Seen::print`], with the [`Standing`] in its lowest bits; 0 before the first one.
 #[derive(Debug, Default)]
 pub(super) struct Noted(AtomicU64);
 
 const BITS: u64 = 3;
-/// What is noted for a file that is not there.
+/// The note for a missing file.
 const NO_FILE: u64 = BITS + 1;
 /// A longer file has objects, or had until a moment ago.
 const SMALL: u64 = 256 << 10;

@@ -22,14 +22,14 @@ use crate::Reach;
 /// What is enabled on this machine, and who reads it.
 #[derive(Debug)]
 pub struct Standing {
-    /// Whether it is enabled for all programs.
+    /// Whether adjunct is enabled for all programs.
     pub enabled: bool,
-    /// Whether it is in force for them.
+    /// Whether adjunct is in force for all programs.
     pub working: bool,
-    /// What keeps it from that, one line each.
+    /// Reasons why adjunct is not in force, one line each.
     pub problems: Vec<String>,
     /// Whether adjunct steps back in programs that bring a provider of their own.
     pub yields: bool,
-    /// Who reads which configuration.
+    /// Which programs read which configuration.
     pub reach: Reach,
 }

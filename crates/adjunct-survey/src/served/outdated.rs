@@ -12,13 +12,13 @@ pub struct Outdated {
     pub name: String,
     /// The processes.
     pub processes: Vec<u32>,
-    /// What restarts it; none where it is no service.
+    /// The command that restarts it; `None` where it is no service.
     pub restart: Option<String>,
-    /// What to do.
+    /// The advice for the user.
     pub advice: String,
-    /// What an upgrade replaced that it still runs: `adjunct`, `OpenSSL`.
+    /// The code that an upgrade replaced and that it still runs: `adjunct`, `OpenSSL`.
     pub replaced: Vec<&'static str>,
-    /// Whether it does without adjunct, for it was started before that was enabled.
+    /// Whether the process does without adjunct because it was started before that was enabled.
     pub started_before: bool,
     /// The service, where it is one.
     #[serde(skip)]

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 /// A plugin, or a program that is started.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Part {
-    /// What people call it: `_ssl`, `mod_ssl`, `git-remote-https`.
+    /// The usual name: `_ssl`, `mod_ssl`, `git-remote-https`.
     pub name: String,
     /// Its file.
     pub path: PathBuf,
@@ -13,7 +13,7 @@ pub struct Part {
     pub program: bool,
     /// Purpose of the part, where a program has several: `https`.
     pub purpose: Option<&'static str>,
-    /// Why the part is not in use, and what switches it on; `None` where it is in use.
+    /// The reason why the part is not in use, and the command that enables it; `None` where it is in use.
     pub off: Option<(String, String)>,
 }
 

@@ -22,9 +22,9 @@ pub struct Judged {
     /// Whether the program is served when it is started now.
     #[serde(flatten)]
     pub verdict: Verdict,
-    /// What else to know, one line each.
+    /// Notes, one line each.
     pub notes: Vec<String>,
-    /// What the program gets of OpenSSL, where it uses OpenSSL itself.
+    /// The facts about its use of OpenSSL, where it uses OpenSSL itself.
     pub openssl: Option<Box<Program>>,
 }
 
@@ -41,12 +41,12 @@ impl<'a> Programs<'a> {
         Programs { inspector: Inspector::new(&standing.reach), standing, known: HashMap::new() }
     }
 
-    /// What is to be said of a program.
+    /// Judges a program.
     pub fn judge(&mut self, path: &Path) -> Judged {
         self.deeper(path, 0)
     }
 
-    /// What the configuration at `config` gives.
+    /// The provider and engine that the configuration at `config` gives.
     pub fn given(&mut self, config: &Path) -> Given {
         self.inspector.given(config)
     }

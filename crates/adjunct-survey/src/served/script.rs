@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 /// No first line of a script is longer for the kernel.
 const LONGEST: u64 = 4096;
 
-/// What a file is that is no compiled program.
+/// The kind of a file that is no compiled program.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Script {
     /// A script that this program runs.

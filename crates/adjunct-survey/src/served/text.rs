@@ -5,7 +5,7 @@ use adjunct_tool::escape::shown;
 use adjunct_tool::output::Style;
 use std::fmt::Write;
 
-/// So many processes of one entry are named.
+/// The most processes of one entry that are named.
 const NAMED: usize = 4;
 
 /// The number of the advice, behind a sentence: docs/advice.md has a page for each.
@@ -24,7 +24,7 @@ pub fn sentence(whom: &str, verdict: &Verdict, style: Style) -> String {
     format!("{}: {painted}", shown(whom))
 }
 
-/// One program: its sentence, and what else to know of it.
+/// Text about a program: its sentence, and what else to know of it.
 pub fn program(judged: &Judged, style: Style) -> String {
     let whom = judged.path.to_string_lossy();
     let mut text = sentence(&whom, &judged.verdict, style) + &number(&judged.verdict) + "\n";
@@ -44,7 +44,7 @@ pub fn numbers(pids: &[u32]) -> String {
     }
 }
 
-/// What is to be started again, one line each.
+/// The processes and services to restart, one line each.
 pub fn outdated(all: &[Outdated]) -> String {
     all.iter().fold(String::new(), |mut text, one| {
         let whom = format!("{} ({})", shown(&one.name), numbers(&one.processes));

@@ -45,7 +45,7 @@ pub struct Verdict {
     pub state: State,
     /// Why it is not served, in a word.
     pub cause: Option<Cause>,
-    /// What serves it, or why it is not served.
+    /// The module or library that serves it, or why it is not served.
     pub because: String,
     /// What the user can do to have it served.
     pub advice: Option<String>,

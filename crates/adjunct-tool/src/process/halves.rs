@@ -41,7 +41,7 @@ impl Halves {
     }
 }
 
-/// What this process may run on.
+/// The processors that this process may run on.
 pub fn processors() -> Vec<usize> {
     let Ok(set) = nix::sched::sched_getaffinity(nix::unistd::Pid::from_raw(0)) else { return Vec::new() };
     (0..nix::sched::CpuSet::count()).filter(|&cpu| set.is_set(cpu).unwrap_or(false)).collect()

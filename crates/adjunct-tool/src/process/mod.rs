@@ -32,7 +32,7 @@ pub const LIMIT: Duration = Duration::from_secs(120);
 /// More than this no program here has to say.
 const LONGEST: u64 = 64 << 20;
 
-/// What a child ends with that found no program to become.
+/// The exit code of a child that found no program to execute.
 const NOT_FOUND: i32 = 127;
 
 /// Whether there is no such program, by its path or in the folders of `PATH`. Starting it does not always tell: qemu's user mode runs a
@@ -271,7 +271,7 @@ impl Spent {
         })
     }
 
-    /// What was spent since `before`.
+    /// The processor time since `before`.
     pub fn since(self, before: Spent) -> Spent {
         Spent { user: self.user - before.user, system: self.system - before.system }
     }

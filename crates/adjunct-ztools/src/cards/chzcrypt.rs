@@ -85,14 +85,14 @@ pub fn command() -> Command {
         ])
 }
 
-/// What is done to devices.
+/// A change of devices.
 #[derive(Debug, Clone, Copy)]
 enum Change {
     Online(bool),
     Config(bool),
 }
 
-/// What is done with the domain of a guest in secure execution.
+/// An action on the domain of a guest in secure execution.
 #[derive(Debug)]
 enum Secure {
     Associate(OsString),

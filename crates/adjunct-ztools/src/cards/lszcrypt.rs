@@ -228,7 +228,7 @@ impl<'a> Report<'a> {
         self.machine.cards.iter().find(|card| i32::from(card.id) == id)
     }
 
-    /// What a word names.
+    /// Selects the card or domain that a word names.
     fn named(&mut self, word: &OsStr) -> Result<(), String> {
         let word = word.as_bytes();
         match scan::card_and_domain(word) {
@@ -346,7 +346,7 @@ fn serials(machine: &Machine) -> Result<(String, Value), Stop> {
     Ok((text, json!(values)))
 }
 
-/// What a card or domain can do.
+/// The capabilities of a card or domain.
 fn capability(machine: &Machine, word: &OsStr) -> Result<(String, Value), Stop> {
     if let (Some(id), Some(domain)) = scan::card_and_domain(word.as_bytes()) {
         let card = machine.cards.iter().find(|card| i32::from(card.id) == id);

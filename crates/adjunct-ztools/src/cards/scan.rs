@@ -1,6 +1,6 @@
 //! Numbers as C's scanf(3) and strtol(3) read them. They determine which part of a device's name IBM's tools look at, and which they ignore.
 
-/// What is left of a text.
+/// The rest of a text that is being scanned.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Scan<'a>(&'a [u8]);
 
@@ -34,7 +34,7 @@ impl<'a> Scan<'a> {
         self.number(0, usize::MAX).map(|(value, _)| long(value))
     }
 
-    /// What strtol(3) with base 0 makes of the whole text; none where it does not take all of it.
+    /// The number that strtol(3) with base 0 reads from the text; `None` where it does not read all of it.
     pub(super) fn whole(self) -> Option<i64> {
         let (value, rest) = self.number(0, usize::MAX)?;
         rest.0.is_empty().then_some(long(value))

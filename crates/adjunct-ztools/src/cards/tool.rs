@@ -121,7 +121,7 @@ impl Tool {
     }
 }
 
-/// What the daemon answers.
+/// The daemon's answer.
 #[derive(Debug)]
 pub enum Answer {
     /// The order was carried out; the nodes that were asked for.

@@ -82,7 +82,7 @@ pub(crate) fn command() -> Command {
         ])
 }
 
-/// What is to be done.
+/// The action that is asked for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Action {
     Enable,
@@ -179,7 +179,7 @@ fn raw() -> Result<(Raw, ExitCode), Failure> {
     Ok((raw, code))
 }
 
-/// What is shown of a counter.
+/// The state of a counter as it is shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Shown {
     Unsupported,

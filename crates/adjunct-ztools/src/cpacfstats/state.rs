@@ -17,7 +17,7 @@ use std::io::ErrorKind;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
-/// What each user has counted, by counter.
+/// The operations that each user has counted, by counter.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Raw(BTreeMap<Counter, BTreeMap<u32, u64>>);
 
@@ -56,7 +56,7 @@ struct One {
     enabled: bool,
     /// Counted while it was enabled before.
     kept: u64,
-    /// What each user had counted when it was enabled or reset last.
+    /// Each user's count when the counter was last enabled or reset.
     since: BTreeMap<u32, u64>,
 }
 

@@ -21,9 +21,9 @@ pub struct Facts {
     pub masked: Vec<&'static str>,
     /// Instruction sets of this architecture that the CPU lacks, or that something outside adjunct hides.
     pub missing: Vec<&'static str>,
-    /// What the lack of an instruction set costs, one line each.
+    /// The consequences of a missing instruction set, one line each.
     pub notes: Vec<String>,
-    /// What does private-key operations together that come at the same time; null where nothing does.
+    /// The lanes for private-key operations that are asked for at the same time; null where there are none.
     pub lanes: Option<LanesFacts>,
     /// Every function, those the Z tools know first and in their order.
     pub functions: Vec<FunctionFacts>,
@@ -31,7 +31,7 @@ pub struct Facts {
     pub curves: Vec<Curve>,
 }
 
-/// What batches of private-key operations run on.
+/// The instructions that batches of private-key operations run on.
 #[derive(Debug, Clone, Copy, Serialize)]
 pub struct LanesFacts {
     /// The instructions.
@@ -44,7 +44,7 @@ pub struct LanesFacts {
     pub curves: bool,
 }
 
-/// What serves a function.
+/// The hardware or software that serves a function.
 #[derive(Debug, Clone, Serialize)]
 pub struct FunctionFacts {
     /// The name in `icainfo`.
@@ -70,7 +70,7 @@ pub struct FunctionFacts {
     pub software: &'static str,
 }
 
-/// What serves an elliptic curve.
+/// The hardware or software that serves an elliptic curve.
 #[derive(Debug, Clone, Copy, Serialize)]
 pub struct Curve {
     /// OpenSSL's short name.

@@ -33,7 +33,7 @@ impl Library {
     }
 }
 
-/// What `icainfo` reports.
+/// The report of `icainfo`.
 #[derive(Debug, Serialize)]
 pub struct Report {
     functions: Vec<Row>,
@@ -52,7 +52,7 @@ struct Words {
     software: &'static str,
 }
 
-/// What serves a function or a curve: batches, the processor's instructions, software.
+/// A row: batches, the processor's instructions or software serve a function or a curve.
 #[derive(Debug, Serialize)]
 struct Row {
     name: &'static str,
@@ -147,7 +147,7 @@ impl Report {
     }
 }
 
-/// What stands around the rows of a table, and how long its lines are: each table has its own.
+/// The frame of a table: title, heading and line width; each table has its own.
 struct Frame {
     title: &'static str,
     rule: &'static str,
@@ -156,7 +156,7 @@ struct Frame {
     line: &'static str,
     /// The width of a row's name.
     name: usize,
-    /// How the three lines of the heading end, and a row.
+    /// The ends of the heading's three lines, and of a row.
     ends: [&'static str; 4],
 }
 
@@ -187,7 +187,7 @@ impl Frame {
 mod tests {
     use super::*;
 
-    /// What the tools print on Z, where hardware has nothing of it: the layout, to the byte, of a machine without hardware.
+    /// The table as the tools print it on a machine without hardware on Z, byte for byte.
     fn of_z(table: &str) -> String {
         table.replace("yes", " no").replace("  -", " no")
     }

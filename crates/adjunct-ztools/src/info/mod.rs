@@ -79,10 +79,10 @@ impl IcaInfo {
         IcaInfo::command().name("icainfo-cex").about(about).after_help(OF_CARDS)
     }
 
-    /// Runs `icainfo` about this library, before anything else asks the processor what it has.
+    /// Runs `icainfo` about this library, before any other code asks for the processor's functions.
     ///
     /// # Errors
-    /// [`Failure`] where standard output takes no more.
+    /// [`Failure`] where standard output cannot be written.
     pub fn run(&self, library: Library) -> Result<ExitCode, Failure> {
         if library == Library::IcaCex {
             cpu::mask_all_but_batches();

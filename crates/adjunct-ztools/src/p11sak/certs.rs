@@ -185,7 +185,7 @@ impl World<'_> {
         counts.report("certificate", "exported", "certificate", "export")
     }
 
-    /// What makes the public key that a certificate has.
+    /// The attributes that make an object of a certificate's public key.
     pub(super) fn key_of_certificate(&self, one: &Found) -> Option<Vec<Attribute>> {
         let value = self.bytes(one.object, CKA_VALUE);
         let read = der::certificate(&value)?;
@@ -195,7 +195,7 @@ impl World<'_> {
     }
 }
 
-/// What a certificate says of itself, as attributes.
+/// Sets the attributes that a certificate's contents give.
 fn certificate_of(template: &mut Template, read: &Certificate<'_>, der: &[u8], authority: bool) {
     template.set(CKA_CERTIFICATE_TYPE, &CKC_X_509.to_ne_bytes());
     if authority || read.authority {

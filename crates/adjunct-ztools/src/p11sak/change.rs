@@ -8,7 +8,7 @@ use adjunct_pkcs11_client::sys::*;
 use adjunct_pkcs11_client::{Rv, Template};
 
 impl World<'_> {
-    /// What the objects of this task are called.
+    /// The word for the objects of this task: keys or certificates.
     fn noun(&self) -> &'static str {
         noun(self.wanted.task.of_certificates())
     }

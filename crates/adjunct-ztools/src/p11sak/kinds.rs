@@ -14,7 +14,7 @@ pub(super) struct Uses {
 
 const NONE: Uses = Uses { sign: false, encrypt: false, wrap: false, derive: false, encapsulate: false };
 
-/// What tells the size of a key.
+/// The attribute that tells the size of a key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Size {
     None,

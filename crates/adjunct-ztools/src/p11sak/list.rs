@@ -16,7 +16,7 @@ const TYPE: usize = 22;
 /// Fields to sort by at most.
 const FIELDS: usize = 4;
 
-/// What keys are sorted by: the field, and whether from the last to the first.
+/// The order of keys: fields, each with whether it is sorted in reverse.
 pub(super) type Order = Vec<(char, bool)>;
 
 /// The fields of `-S`, each one of those `known`.
@@ -141,7 +141,7 @@ impl World<'_> {
         Ok(uri.bytes("id", &id).text("object", key.label.as_bytes()).text("type", kind.as_bytes()))
     }
 
-    /// What stands above the attributes that are no flags.
+    /// The text above the attributes that are no flags.
     pub(super) fn head(&self, key: &Found) -> Result<String> {
         let mut text = format!("Label: \"{}\"\n    URI: {}\n", key.shown, self.uri(key)?);
         let what = if key.class == CKO_CERTIFICATE { "Certificate" } else { "Key" };

@@ -52,7 +52,7 @@ impl World<'_> {
         }
     }
 
-    /// What every new key has: a label, what the letters and the identifier say.
+    /// The attributes that every new key has: its label, and those of the letters and the identifier.
     pub(super) fn template(
         &self,
         kind: &Kind,

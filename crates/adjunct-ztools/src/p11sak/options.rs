@@ -53,7 +53,7 @@ fn shown(text: &OsStr) -> String {
     adjunct_tool::escape::shown(text)
 }
 
-/// What getopt says of an option, in p11sak's words.
+/// The message of getopt about an option, in p11sak's words.
 fn wrong(words: &str) -> String {
     let quoted = |text: &str| text.split('\'').nth(1).unwrap_or_default().to_owned();
     if words.starts_with("invalid option") {
@@ -68,7 +68,7 @@ fn wrong(words: &str) -> String {
 }
 
 impl Request {
-    /// What `args` ask for.
+    /// The request that `args` make.
     pub(crate) fn of(args: &[OsString]) -> Request {
         // Read here as well: nothing of it may panic.
         TASKS.iter().for_each(|(task, ..)| _ = parse(options(*task), args));
@@ -239,7 +239,7 @@ fn values(kind: &Kind) -> Option<&'static [&'static str]> {
     })
 }
 
-/// What the words between command and options say: a type of keys, and what is to be known of the key to be made.
+/// The words between command and options: a type of keys, and the parameters of a key to be made.
 fn arguments(task: Task, words: &[OsString]) -> Result<(Selected, Vec<String>)> {
     let texts: Vec<String> = words.iter().map(|word| word.to_string_lossy().into_owned()).collect();
     if task.of_certificates() {

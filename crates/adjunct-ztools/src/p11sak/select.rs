@@ -26,12 +26,12 @@ impl Found {
     }
 }
 
-/// What objects are called.
+/// The word for objects: certificates or keys.
 pub(super) const fn noun(certificate: bool) -> &'static str {
     if certificate { "certificate" } else { "key" }
 }
 
-/// What objects are looked for by.
+/// The criteria by which objects are searched for.
 pub(super) struct Filter<'a> {
     pub selected: Selected,
     pub label: Option<&'a str>,
@@ -39,7 +39,7 @@ pub(super) struct Filter<'a> {
     pub attrs: Option<&'a str>,
 }
 
-/// What became of objects.
+/// The numbers of objects that were worked on, skipped and failed.
 #[derive(Default)]
 pub(super) struct Counts {
     pub done: usize,

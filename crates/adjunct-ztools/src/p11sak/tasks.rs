@@ -5,7 +5,7 @@ use adjunct_tool::getopt::Options;
 use adjunct_tool::output;
 use clap::{Arg, ArgAction, Command};
 
-/// What is to be done.
+/// A command of p11sak.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Task {
     Generate,

@@ -16,7 +16,7 @@ use adjunct_tool::files;
 use std::ffi::OsString;
 use zeroize::Zeroizing;
 
-/// What a wrapped key is called in a PEM file.
+/// The label of a wrapped key in a PEM file.
 const LABEL: &str = "P11SAK WRAPPED KEY";
 /// The header's word for the vector that the mechanism has where none is given.
 const DEFAULT: &str = "[default]";
@@ -24,7 +24,7 @@ const NONE: &str = "[none]";
 /// No wrapped key's file is longer.
 const LONGEST: u64 = 1 << 20;
 
-/// What a mechanism takes besides.
+/// The kind of parameter that a mechanism takes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Parameter {
     Nothing,
@@ -103,7 +103,7 @@ impl Mechanism {
     }
 }
 
-/// What the command line says of wrapping.
+/// The options about wrapping.
 #[derive(Default)]
 pub(super) struct Wanted {
     pub mechanism: Option<&'static Mechanism>,

@@ -11,7 +11,7 @@ use pkcs5::pbes2::{EncryptionScheme as Cipher, Kdf, Parameters, Pbkdf2Params};
 use pkcs5::{EncryptionScheme, Error};
 use zeroize::Zeroizing;
 
-/// What an encrypted PKCS #8 is called.
+/// The label of an encrypted PKCS #8.
 pub const LABEL: &str = "ENCRYPTED PRIVATE KEY";
 /// Rounds of PBKDF2 for what is written: a tenth of a second and more.
 const ROUNDS: u32 = 600_000;
@@ -22,7 +22,7 @@ const MOST_MEMORY: u64 = 1 << 30;
 
 type Der = Zeroizing<Vec<u8>>;
 
-/// Why a key cannot be had.
+/// Why a key cannot be decrypted.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Why {
     /// The password, or the bytes.

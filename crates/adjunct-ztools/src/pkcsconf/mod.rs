@@ -23,7 +23,7 @@ use zeroize::Zeroizing;
 
 const NAME: &str = "pkcsconf";
 const OPTIONS: Options = Options { short: "itsmIc:S:U:upPn:lh", long: &[] };
-/// What stands behind the name in the usage.
+/// The usage after the program's name.
 const USAGE: &str = " [-itsmIupPh] [-c slotnumber -U userPIN -S SOPin -n newpin]
 \t-i display PKCS11 info
 \t-t display token info
@@ -277,7 +277,7 @@ impl Request {
         Ok(())
     }
 
-    /// What is to be shown, of the slot that was chosen or of all.
+    /// Shows what was asked for, of the chosen slot or of all.
     fn display(&self, module: &Module, slots: &[CK_SLOT_ID]) -> Result<(), Stop> {
         let (one, all) = (self.slot.is_some(), self.slot.as_ref().map_or(slots, std::slice::from_ref));
         // Among all slots one without a token ends the list, and is no failure.
@@ -402,7 +402,7 @@ impl Token<'_> {
         stop
     }
 
-    /// What the token's state adds to a return value.
+    /// Prints what the token's state adds to a return value.
     fn explain(&self, Rv(rv): Rv, user: CK_USER_TYPE) {
         let Ok(info) = self.module.token_info(self.slot) else { return };
         let of_user = |officer: CK_FLAGS, normal: CK_FLAGS| if user == CKU_SO { officer } else { normal };

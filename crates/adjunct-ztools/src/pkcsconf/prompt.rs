@@ -56,7 +56,7 @@ pub fn label() -> Result<Option<[u8; 32]>, Failure> {
     Ok(line.map(|line| padded(&line)))
 }
 
-/// What of a line fits on a token, whole characters, with blanks behind.
+/// The part of a line that fits a token's label, in whole characters, padded with blanks.
 fn padded(line: &[u8]) -> [u8; 32] {
     let length = match line.get(32) {
         // The first byte that does not fit goes on with a character: it goes as a whole.

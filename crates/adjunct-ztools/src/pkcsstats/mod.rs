@@ -129,7 +129,7 @@ impl Wanted {
 }
 
 impl Request {
-    /// What `args` ask for.
+    /// The request that `args` make.
     pub(crate) fn of(args: &[OsString]) -> Request {
         let (parts, words) = parse(OPTIONS, args);
         Request { called: args.first().map_or_else(|| NAME.to_owned(), adjunct_tool::escape::shown), parts, words }
@@ -313,7 +313,7 @@ fn slots(module: &Module) -> Result<Vec<u32>, Stop> {
     Ok(slots.into_iter().filter_map(|slot| u32::try_from(slot).ok()).collect())
 }
 
-/// What stands above the table of a slot.
+/// The label and model of a slot's token, which the heading of its table has.
 fn slot_of(module: &Module, number: u32) -> Result<Slot, Stop> {
     let field = |bytes: &[u8]| pkcsconf::show::text(bytes).trim_end_matches(' ').to_owned();
     let token = match module.token_info(number.into()) {

@@ -5,7 +5,7 @@ use super::{Line, Rows, User, lines};
 use adjunct::counters::Snapshot;
 use serde::Serialize;
 
-/// What `icastats -j` prints: the keys, their order and the tabs of Z.
+/// The output of `icastats -j`, with the keys, their order and the tabs of IBM Z.
 pub fn ica_json(host: &Host, users: &[(User, Snapshot)], key_sizes: bool) -> String {
     let users = users.iter().map(|(user, snapshot)| IcaUser {
         user: user.name.clone(),

@@ -72,7 +72,7 @@ pub struct IcaStats {
 pub trait View {
     /// The name the command was called by.
     const NAME: &str;
-    /// Whether it says what that name does not on Z.
+    /// Whether it says what the tool of that name does not say on IBM Z.
     const REMARKS: bool;
     /// Whether all users' tables are wanted.
     fn all_users(&self) -> bool;

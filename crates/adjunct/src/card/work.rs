@@ -27,7 +27,7 @@ pub struct Job {
     pub done: bool,
 }
 
-/// What a batch was.
+/// How a batch was done.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Batch {
     /// Whether the batch was done in lanes; else one by one.

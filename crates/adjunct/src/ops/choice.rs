@@ -11,7 +11,7 @@ pub fn from_environment() {
     lanes::from_environment();
 }
 
-/// What of this machine's hardware serves a function.
+/// The parts of this machine's hardware that serve a function.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Served {
     /// Dedicated instructions, one operation at a time: *static* in the tables of the Z tools.
@@ -23,7 +23,7 @@ pub struct Served {
     pub jobs: bool,
 }
 
-/// What serves `function` with a key of `bits` (0: of any size) on this machine.
+/// The hardware that serves `function` with a key of `bits` (0: of any size) on this machine.
 pub fn served(function: Function, bits: usize) -> Served {
     let batches = function.batch_instructions(bits);
     let (path, only) = (path(function, bits), adjunct_cpu::batches_only());

@@ -138,7 +138,7 @@ pub struct Key {
     kind: Kind,
     mlkem: mlkem::Key,
     curve: Option<OnCurve>,
-    /// What the key pair was made of, of ML-KEM alone.
+    /// The seed that the key pair was made of, for ML-KEM alone.
     seed: Option<Held<Zeroizing<[u8; SEED]>>>,
 }
 

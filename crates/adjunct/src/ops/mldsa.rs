@@ -34,7 +34,7 @@ pub struct Form<'a> {
 }
 
 impl Form<'_> {
-    /// What stands before the message.
+    /// The bytes before the message.
     fn prefix(&self) -> Result<Vec<u8>, Error> {
         if self.context.len() > MAX_CONTEXT {
             return Err(Error::Length { what: "context", got: self.context.len(), expected: "at most 255" });

@@ -106,7 +106,7 @@ impl Tally {
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Message {
     pub(super) tally: Tally,
-    /// What has come so far.
+    /// The bytes so far.
     pub(super) bytes: usize,
 }
 

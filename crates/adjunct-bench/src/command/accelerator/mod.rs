@@ -72,7 +72,7 @@ impl Bench<'_> {
         Ok(Keys { stock: Some(stock), alone: Some(alone), adjunct: Some(adjunct), library: Some(library) })
     }
 
-    /// What makes the work of a thread of each side, in the order of [`SIDES`].
+    /// Functions that make the work of a thread of each side, in the order of [`SIDES`].
     fn sides(&self, function: Function, keys: &Keys) -> Vec<load::Side> {
         let through_evp = |side: Side, keys: &Option<publickey::Keys>| {
             let (row, stock, keys) = (function.evp(), self.stock, keys.clone());

@@ -71,7 +71,7 @@ impl row::Row for Row {
     }
 }
 
-/// What is known of one side in one row, besides.
+/// Further figures of one side in one row.
 #[derive(Debug, Clone, Serialize)]
 struct Detail {
     function: String,

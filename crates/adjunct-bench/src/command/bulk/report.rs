@@ -9,7 +9,7 @@ use std::fmt::Write;
 
 /// A ratio below this is marked.
 pub const FLOOR: f64 = 0.95;
-/// What EVP shall leave of the kernel's speed, from [`LARGE`] bytes on.
+/// The least share of the kernel's speed that is to remain through EVP, from [`LARGE`] bytes on.
 pub const THROUGH: f64 = 0.85;
 /// Size of a message in bytes from which it counts as large.
 pub const LARGE: usize = 16384;
@@ -29,7 +29,7 @@ pub struct Rates {
     pub library: Option<f64>,
     /// adjunct's code, called directly.
     pub kernel: Option<f64>,
-    /// What the AES unit could do at most, measured in the same turns.
+    /// The limit of the AES unit, measured in the same turns.
     pub limit: Option<f64>,
 }
 
@@ -51,7 +51,7 @@ pub struct Row {
     limit: Option<f64>,
     /// The kernel's share of the limit.
     share: Option<f64>,
-    /// What the system's EVP leaves of the kernel's speed.
+    /// The share of the kernel's speed that remains through the system's EVP.
     evp: Option<f64>,
 }
 
@@ -146,7 +146,7 @@ impl Report {
         Report { header, aes_unit, rows: Table::default(), failed: Vec::new(), style: Style::of_stdout() }
     }
 
-    /// Adds a row; its line.
+    /// Adds a row; its line of the table.
     pub fn add(&mut self, row: Row) -> String {
         let mut mark = String::new();
         if row.slow() {
@@ -158,7 +158,7 @@ impl Report {
         self.rows.add(row) + &mark + "\n"
     }
 
-    /// Notes that a row failed; its line.
+    /// Notes that a row failed; its line of the table.
     pub fn fail(&mut self, function: String, size: usize, error: &str) -> String {
         let line = format!("{function:<26} {size:>7} {}\n", self.style.bad(error));
         self.failed.push(Trouble::of_size(function, Some(size), error));

@@ -33,10 +33,10 @@ const USER: u32 = 65_534;
 const BUSY: u16 = 16;
 /// Processes of the user whose operations are measured.
 const PROCESSES: [u16; 2] = [1, 8];
-/// What comes before the time that counts.
+/// Time before the measured time, in which the load settles.
 const LEAD_IN: Duration = Duration::from_millis(200);
 
-/// What another user does meanwhile.
+/// The load of the other user during the measurement.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 enum Beside {
@@ -70,7 +70,7 @@ impl Beside {
     }
 }
 
-/// What was measured.
+/// A row of the report.
 #[derive(Debug, Serialize)]
 struct Row {
     function: String,

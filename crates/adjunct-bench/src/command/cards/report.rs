@@ -71,7 +71,7 @@ impl row::Row for Row {
     }
 }
 
-/// What is known of one side in a row, besides.
+/// Further figures of one side in a row.
 #[derive(Debug, Clone, Serialize)]
 pub struct OfSide {
     /// Operations a second of wall time: the median of the slices.
@@ -131,7 +131,7 @@ pub struct Paper {
     pub eight: f64,
 }
 
-/// Everything that was measured; what serializes is the content of `--json`.
+/// The whole result of the benchmark; what serializes is the content of `--json`.
 #[derive(Debug, Serialize)]
 pub struct Report {
     header: Header,
@@ -165,7 +165,7 @@ impl Report {
         Report { header, units, cpus, cards, rows, details, papers, failed, style: Style::of_stdout() }
     }
 
-    /// Adds a row; its line. `kernel` are the operations a second of one CPU in full lanes.
+    /// Adds a row; its line of the table. `kernel` are the operations a second of one CPU in full lanes.
     pub fn add(&mut self, function: Function, processes: u16, measured: &Measured, kernel: Option<f64>) -> String {
         let [stock, alone, card] = measured.slices.each_ref().map(|slices| OfSide::new(slices));
         let all: u64 = measured.slices[2].iter().map(|slice| slice.all).sum();

@@ -40,14 +40,14 @@ enum Answer {
 #[derive(Debug)]
 pub struct Worker(worker::Worker);
 
-/// What a worker is started with.
+/// The libcrypto, module and environment that a worker is started with.
 #[derive(Debug, Clone)]
 pub struct Start {
     /// The libcrypto; `None` for the system's.
     pub libcrypto: Option<PathBuf>,
     /// The provider; `None` for stock.
     pub module: Option<PathBuf>,
-    /// What the environment has besides.
+    /// Further variables of the environment.
     pub environment: Vec<(&'static str, OsString)>,
 }
 

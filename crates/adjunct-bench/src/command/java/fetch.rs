@@ -21,7 +21,7 @@ const PLUGIN: &str = "org.apache.maven.plugins:maven-dependency-plugin:3.6.1:cop
 /// 420 MB over a slow line.
 const LIMIT: Duration = Duration::from_secs(1800);
 
-/// What was fetched.
+/// The files that were fetched.
 #[derive(Debug)]
 pub(super) struct Fetched {
     /// Open Liberty's folder.
@@ -30,7 +30,7 @@ pub(super) struct Fetched {
     pub classes: String,
 }
 
-/// What is said of the versions.
+/// The versions, as the report shows them.
 pub(super) fn versions() -> String {
     format!("Open Liberty {LIBERTY}, JMeter by its Java DSL {DSL}")
 }

@@ -25,7 +25,7 @@ pub(super) struct Users {
     pub think_ms: u32,
 }
 
-/// What the load saw.
+/// The results of the load.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Seen {
     pub requests: f64,

@@ -89,7 +89,7 @@ struct Bench<'a> {
     start: Duration,
 }
 
-/// What a row's JVM is given.
+/// The options and environment of a row's JVM.
 struct Given {
     options: Vec<String>,
     environment: Vec<(String, String)>,
@@ -221,7 +221,7 @@ impl Bench<'_> {
         Ok(())
     }
 
-    /// What a row's JVM is given; `Ok(Err(why))` where the row is left out.
+    /// The options and environment of a row's JVM; `Ok(Err(why))` where the row is left out.
     fn given(&self, kind: Kind, folder: &Path) -> Result<Result<Given, String>, Failure> {
         let mut given = Given { options: Vec::new(), environment: Vec::new() };
         let place = folder.join(kind.name());

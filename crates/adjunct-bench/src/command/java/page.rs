@@ -14,7 +14,7 @@ const MORE: &str = "svg.chart text { fill: var(--ink); font-size: 13px; } svg.ch
     svg.chart .faint { opacity: .45; }";
 const TITLE: &str = "Java on Open Liberty with PKCS #11";
 
-/// What a chart shows of a row: a bar, and a longer faint one behind it.
+/// A chart of rows: for each a bar, and a longer faint one behind it.
 struct Chart {
     title: &'static str,
     better: &'static str,
@@ -87,7 +87,7 @@ fn sentence(report: &Report) -> String {
     format!("With adjunct's module the server answers {}, compared with HTTPS by the JDK alone.", parts.join(", and "))
 }
 
-/// What the rows are.
+/// The section that explains the rows.
 fn rows(report: &Report) -> Markup {
     html! {
         section {

@@ -59,9 +59,9 @@ pub(super) struct Row {
     pub rss_mib: Vec<f64>,
     pub errors: u64,
     pub error: String,
-    /// What icastats counted.
+    /// The counters of icastats.
     pub icastats: Vec<Counted>,
-    /// What cpacfstats counted.
+    /// The counters of cpacfstats.
     pub cpacfstats: BTreeMap<&'static str, u64>,
     #[serde(skip)]
     pub totals: Totals,

@@ -23,7 +23,7 @@ const READY: &str = "CWWKF0011I";
 /// The message about a port that the server did not get; it goes on without.
 const PORT_TAKEN: &str = "CWWKO0221E";
 
-/// What all servers have in common.
+/// The settings that all servers have in common.
 #[derive(Debug)]
 pub(super) struct Common<'a> {
     pub jdk: &'a Jdk,

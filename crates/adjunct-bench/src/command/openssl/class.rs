@@ -12,13 +12,13 @@ use std::os::unix::ffi::OsStringExt;
 use std::os::unix::process::CommandExt;
 use std::process::Command;
 
-/// What takes instructions away from either side.
+/// The variables that mask instructions for either side.
 const MASKS: [&str; 3] = ["ADJUNCT_CPU", "OPENSSL_ia32cap", "OPENSSL_armcap"];
 
-/// The option that the command gives itself, after the masks.
+/// The option that the command gives to itself, after the masks.
 const MASKED: &str = "--masked";
 
-/// What a report says of the class it is of.
+/// The class that a report was measured as.
 #[derive(Debug, Clone, Serialize)]
 pub struct Imitated {
     /// The class.

@@ -20,7 +20,7 @@ use report::{Report, Row};
 use std::process::ExitCode;
 use std::time::Duration;
 
-/// What one row measures.
+/// The algorithm and operation of a row.
 #[derive(Debug)]
 enum Subject {
     Cipher(symmetric::Cipher),
@@ -153,7 +153,7 @@ pub(super) fn run(args: &Args, counted: &Counted) -> Result<ExitCode, Failure> {
     Ok(status)
 }
 
-/// Keeps the report for `adjunct info`, which says by it whether adjunct pays here. Where it cannot be kept, nobody lacks anything: it is shown.
+/// Keeps the report for `adjunct info`, which tells by it whether adjunct pays here. A report that cannot be kept is no error: it has been shown.
 fn keep(report: &Report) {
     if let (Ok(Some(_)), Some(place)) = (state::made(), measured::place())
         && let Ok(sink) = Sink::open(&place)

@@ -14,7 +14,7 @@ use std::fmt::Write;
 /// Rows under this are marked.
 pub const FLOOR: f64 = 0.95;
 
-/// What a rate counts.
+/// The unit of a rate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub enum Unit {
     /// 10^9 bytes a second.
@@ -59,7 +59,7 @@ impl Row {
         Row { function, size, unit, stock, adjunct, ratio, served }
     }
 
-    /// What ran adjunct's side.
+    /// Whether hardware or software ran adjunct's side, as the table shows it.
     pub(super) fn ran(&self) -> &'static str {
         match self.served {
             Served { hardware: 0, software: 0 } => "-",
@@ -113,7 +113,7 @@ impl Report {
         }
     }
 
-    /// Adds a row; its line.
+    /// Adds a row; its line of the table.
     pub fn add(&mut self, row: Row) -> String {
         let mark = if row.ratio < FLOOR { self.style.bad("  < 0.95") } else { String::new() };
         self.rows.add(row) + &mark + "\n"

@@ -10,7 +10,7 @@ use std::fmt::Write;
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// What a module came to in a row.
+/// The figures of a module in a row.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Figure {
     /// Operations a second of wall time, of all threads together.
@@ -54,7 +54,7 @@ struct Line {
     /// The first module's rate over that of the fastest other.
     #[serde(skip_serializing_if = "Option::is_none")]
     ratio: Option<f64>,
-    /// What the provider came to.
+    /// The provider's figures.
     #[serde(skip_serializing_if = "Option::is_none")]
     provider: Option<Measured>,
     /// The provider's CPU time of an operation over the first module's.

@@ -22,7 +22,7 @@ use std::time::{Duration, Instant};
 const PATIENCE: Duration = Duration::from_secs(60);
 /// And one that is to make a row's objects after so long.
 const TO_PREPARE: Duration = crate::pkcs11::PATIENCE.saturating_add(PATIENCE);
-/// And one that does not let its process end is ended after so long.
+/// The longest time a module's process may take to end.
 const GRACE: Duration = Duration::from_secs(2);
 
 /// Why there is no figure.
@@ -49,7 +49,7 @@ impl Trouble {
         }
     }
 
-    /// What is known.
+    /// The message.
     pub fn words(&self) -> String {
         match self {
             Trouble::Missing(text) | Trouble::Failed(text) => text.clone(),
@@ -60,7 +60,7 @@ impl Trouble {
     }
 }
 
-/// What a worker loads.
+/// The module or provider that a worker loads.
 #[derive(Debug, Clone)]
 pub enum Target {
     /// A module of PKCS #11, and its token.
@@ -215,7 +215,7 @@ pub fn serve(target: &Target, rows: &[Row]) -> Result<ExitCode, Failure> {
     })
 }
 
-/// What this process has loaded.
+/// The module or provider that this process has loaded.
 enum Loaded {
     Module(Box<Subject>),
     Provider(Provider),

@@ -30,7 +30,7 @@ pub const LEAST: usize = 3;
 /// A subject's time is estimated from this part of its file, but from no less than [`SAMPLE`]: the random error of a login is multiplied by the ratio
 /// of the file to the part.
 const PART: u64 = 4;
-/// How long the bytes of a copy take at least, beside its login.
+/// The shortest time of a copy's bytes, in proportion to its login.
 const LOGINS: f64 = 0.5;
 /// Bytes that a subject is tried with, if its file has as many; slow ciphers are tried with an eighth.
 const SAMPLE: u64 = 64_000_000;
@@ -67,7 +67,7 @@ pub fn tables() -> Vec<Subject> {
     plan::TABLE2.iter().map(|&(cipher, ..)| Subject { cipher, mac: None }).collect()
 }
 
-/// What OpenSSH has, by its own lists.
+/// The algorithms of OpenSSH, by its own lists.
 #[derive(Debug, Clone)]
 pub struct Known {
     /// The version, for people.
@@ -227,7 +227,7 @@ impl Bulk {
     }
 }
 
-/// What a copy of nothing takes on each side, in seconds.
+/// The time of a copy without data on each side, in seconds.
 pub type Logins = [f64; 3];
 
 /// Files that the subjects are tried with, by their length.

@@ -4,7 +4,7 @@ use crate::harness::busy::Watch;
 use adjunct_tool::progress::Progress;
 use std::time::{Duration, Instant};
 
-/// What is left of the work, task by task.
+/// The remaining work, task by task.
 #[derive(Debug)]
 pub struct Clock {
     start: Instant,
@@ -35,7 +35,7 @@ impl Clock {
         self.left[task.0] = seconds.max(0.0);
     }
 
-    /// What has gone since the beginning.
+    /// The time since the beginning.
     pub fn spent(&self) -> Duration {
         self.start.elapsed()
     }
@@ -51,14 +51,14 @@ impl Clock {
         self.progress.get_or_insert_with(Progress::begin).set(part, &format!("trying {what}"));
     }
 
-    /// What is being measured.
+    /// Shows what is being measured.
     pub fn say(&mut self, what: &str) {
         self.watch.look();
         let left = self.left.iter().sum();
         self.progress.get_or_insert_with(Progress::begin).set_left(left, what);
     }
 
-    /// What to say of the machine where it was busy.
+    /// A note where the machine was busy.
     pub fn busy(&self) -> Option<String> {
         self.watch.said()
     }

@@ -49,7 +49,7 @@ fn add(out: &mut String, section: &Section, case: &str, row: &Row) {
     }
 }
 
-/// What adjunct's figure is of this side's.
+/// The ratio of adjunct's figure to this side's.
 fn ratio(figure: &Figure, column: Column) -> String {
     let ratio = match column {
         Column::Software => figure.adjunct_to_software,

@@ -233,7 +233,7 @@ impl<'a> Run<'a> {
 /// How long a rough answer takes, in seconds.
 const QUICK: f64 = 115.0;
 
-/// What was tried: figure 7, the tables, the small copies, and copies of one byte.
+/// The measurements: figure 7, the tables, the small copies, and copies of one byte.
 struct Tried {
     bulk: [Option<Bulk>; 2],
     small: Option<Small>,
@@ -295,10 +295,10 @@ fn earlier(path: &Path) -> Result<Report, Failure> {
     Ok(report)
 }
 
-/// What starting and logging in is called.
+/// The name of starting and logging in.
 const SET_UP: &str = "set-up";
 
-/// What starting and logging in takes, for people.
+/// The time of starting and logging in, for people.
 fn starts(header: &Header) -> Option<String> {
     let [seconds, cpu] = ["s", "cpu_s"].map(|id| header.starts.get(id));
     let of = |column: Column| {
@@ -310,7 +310,7 @@ fn starts(header: &Header) -> Option<String> {
     (!all.is_empty()).then(|| format!("{}: starting scp and logging in, taken off the large copies", all.join(", ")))
 }
 
-/// What every output says of the machine and how it was measured.
+/// The facts about machine and measurement that every output has.
 fn facts(header: &Header) -> Vec<(&'static str, String)> {
     let served = format!("{} calls in hardware, {} in software", header.served.hardware, header.served.software);
     let counted = header.served != Served::default();

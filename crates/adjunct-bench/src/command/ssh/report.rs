@@ -17,7 +17,7 @@ pub struct Report {
     pub format: u32,
     /// The machine, the versions, when and how.
     pub header: Header,
-    /// What was measured.
+    /// The results, by section.
     pub sections: Vec<Section>,
 }
 
@@ -32,7 +32,7 @@ pub struct Header {
     pub instructions: Vec<String>,
     /// The kernel's name and version.
     pub system: String,
-    /// What the client calls its own version.
+    /// The client's own version text.
     pub openssh: String,
     /// The OpenSSL the client runs with.
     pub openssl: String,
@@ -44,11 +44,11 @@ pub struct Header {
     pub date: String,
     /// The command that repeats the run.
     pub command: String,
-    /// What is copied.
+    /// A description of the data that is copied.
     pub data: String,
     /// How the figures were taken.
     pub method: String,
-    /// What takes the crypto instructions away on the software side; empty where that side is missing.
+    /// The mask that removes the crypto instructions on the software side; empty where that side is missing.
     pub mask: String,
     /// Calls that adjunct served in hardware and in software while its side was measured.
     pub served: Served,
@@ -64,7 +64,7 @@ pub struct Header {
     /// How many seconds it took.
     #[serde(default)]
     pub took_s: f64,
-    /// What is to be said of the machine where it was busy.
+    /// A note where the machine was busy.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub busy: Option<String>,
 }
@@ -101,9 +101,9 @@ pub struct Section {
     pub id: String,
     /// Its title.
     pub title: String,
-    /// What was done, in a sentence or two.
+    /// A description of the measurement, in a sentence or two.
     pub about: String,
-    /// What was measured; the first is the one that matters most.
+    /// The measures; the first is the most important one.
     pub measures: Vec<Measure>,
     /// The measures with a chart, by their `id`.
     pub charts: Vec<String>,
@@ -121,7 +121,7 @@ impl Section {
     }
 }
 
-/// What a figure says.
+/// A measure: its name, its unit, and which direction is better.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Measure {
     /// A word for the measure: `mb_s`.
@@ -150,12 +150,12 @@ pub struct Group {
 pub struct Row {
     /// Its name.
     pub name: String,
-    /// What else was negotiated; may be empty.
+    /// The other negotiated algorithms; may be empty.
     pub detail: String,
     /// Why there is no figure; `None` where there is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub missing: Option<String>,
-    /// What the paper found, by a measure's `id`.
+    /// The paper's figures, by a measure's `id`.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub paper: BTreeMap<String, f64>,
     /// Which parts of the connection adjunct served.
@@ -212,7 +212,7 @@ impl Figure {
         Figure { software, stock, adjunct, adjunct_to_software, adjunct_to_stock }
     }
 
-    /// What adjunct's figure says beside another side's.
+    /// The verdict on adjunct's figure compared with another side's.
     pub(crate) fn verdict(&self, other: Column, more_is_better: bool) -> Option<Verdict> {
         Some(Verdict::of(self.adjunct.as_ref()?.sample(), self.side(other)?.sample(), more_is_better))
     }

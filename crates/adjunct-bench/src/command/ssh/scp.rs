@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-/// What is copied, and how.
+/// The suite, key and files of copies.
 #[derive(Debug, Clone)]
 pub struct Job {
     /// Lines that both configurations get: the algorithms.
@@ -29,7 +29,7 @@ pub struct Job {
     pub limit: Duration,
 }
 
-/// What the copies of a job took together.
+/// The time that the copies of a job took together.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Taken {
     /// Time from the first client's start to the last one's end, in seconds.

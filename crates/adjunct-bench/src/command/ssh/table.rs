@@ -11,7 +11,7 @@ const NAME: usize = 34;
 /// Columns of a figure, its spread included.
 const FIGURE: usize = 18;
 
-/// What stands before the sections.
+/// The text before the sections.
 pub fn head(header: &Header, style: Style) -> String {
     let mut out = String::new();
     // Known at the end only.

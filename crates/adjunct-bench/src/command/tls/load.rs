@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use std::process::{Command, ExitCode};
 use std::time::Duration;
 
-/// What takes longer than it was asked for and this hangs.
+/// Time beyond the requested length after which a load is taken to hang.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A load that is not needed any more may end its slice for so long.
@@ -34,10 +34,10 @@ enum Answer {
     Failed(String),
 }
 
-/// How long a load runs.
+/// The lengths of a load.
 #[derive(Debug, Clone, Copy)]
 pub struct Times {
-    /// What comes before the time that counts.
+    /// Time before the measured time, in which the load settles.
     pub lead_in: Duration,
     /// The time that counts.
     pub length: Duration,

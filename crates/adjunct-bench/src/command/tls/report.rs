@@ -77,7 +77,7 @@ pub struct Row {
     /// Transactions a second of each round, and microseconds of CPU time for one.
     #[serde(skip)]
     pub rounds: [Vec<f64>; 2],
-    /// What is said of it beside stock by transactions, and by CPU time.
+    /// The verdicts compared with stock, by transactions and by CPU time.
     #[serde(skip)]
     pub verdicts: [Option<Verdict>; 2],
 }
@@ -173,7 +173,7 @@ impl Row {
         self.load_utilisation >= SATURATED
     }
 
-    /// What is told of it beside stock: the ratio of transactions, or that of CPU time where the load was the limit.
+    /// The ratio to stock that is shown: of transactions, or of CPU time where the load was the limit.
     pub fn told(&self) -> Option<f64> {
         if self.saturated() { self.cpu_ratio } else { self.ratio }
     }
@@ -183,7 +183,7 @@ impl Row {
         self.verdicts[usize::from(self.saturated())]
     }
 
-    /// What the rounds say of it beside stock's.
+    /// The verdicts compared with stock's rounds.
     fn beside(&self, stock: &[Vec<f64>; 2]) -> [Option<Verdict>; 2] {
         let verdict = |which: usize| {
             let [ours, theirs] = [&self.rounds, stock].map(|rounds| Sample::of(&rounds[which]));
@@ -199,7 +199,7 @@ pub struct Paper {
     /// How many sessions are cached.
     pub caching_sid: &'static str,
     pub rsa_bits: u32,
-    /// What does the private-key operation.
+    /// The operation with the certificate's key in a handshake.
     pub handshake: &'static str,
     pub client_auth: bool,
     /// Transactions a second.
@@ -276,7 +276,7 @@ pub struct Report {
     pub rows: Table<Row>,
     pub papers: [Paper; PAPERS.len()],
     pub source: &'static str,
-    /// What was left out, and why.
+    /// Rows that were left out, with the reasons.
     pub missing: Vec<String>,
     #[serde(skip)]
     pub style: Style,
@@ -331,7 +331,7 @@ impl Report {
         })
     }
 
-    /// This run's like of a paper's row with a server, and its rate over stock's full handshakes.
+    /// The row that is most like a paper's row, for a server, and its rate over stock's with full handshakes.
     pub fn like(&self, paper: &Paper, server: &str) -> Option<(&Row, Option<f64>)> {
         let rows = || self.rows.iter().filter(|row| row.server == server);
         let row = rows().find(|row| paper.is_like(row))?;

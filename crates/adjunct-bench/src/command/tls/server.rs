@@ -22,7 +22,7 @@ use std::time::{Duration, Instant};
 const START: Duration = Duration::from_secs(30);
 /// Time that a server may take to end when it is asked to.
 const END: Duration = Duration::from_secs(5);
-/// How often another port is tried where one was taken meanwhile.
+/// The number of tries with another port where one was taken meanwhile.
 const PORTS: usize = 3;
 
 /// A server's programs.
@@ -81,7 +81,7 @@ fn postgres() -> Result<PathBuf, Failure> {
     if initdb.is_file() { Ok(server) } else { Err(Failure::new(format!("{}: there is none", initdb.display()))) }
 }
 
-/// What a side's server is told besides.
+/// Further settings of a side's server.
 #[derive(Debug, Clone)]
 pub struct Told<'a> {
     pub side: Side,

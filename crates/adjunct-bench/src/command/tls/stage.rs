@@ -11,7 +11,7 @@ use std::process::Command;
 /// The user and the group with no rights, by their number: PostgreSQL does not run as root.
 const NOBODY: u32 = 65534;
 
-/// What all servers of a run have in common.
+/// The folders, certificates and processors that all servers of a run share.
 #[derive(Debug)]
 pub struct Stage<'a> {
     pub folder: &'a Path,

@@ -38,7 +38,7 @@ impl Direction {
         Nonce::assume_unique_for_key(nonce)
     }
 
-    /// What is authenticated besides; for one record.
+    /// The additional authenticated data of one record; counts its sequence number.
     fn additional(&mut self, kind: u8, length: usize) -> [u8; 13] {
         let mut data = [0; 13];
         data[..8].copy_from_slice(&self.sequence.to_be_bytes());
@@ -52,7 +52,7 @@ impl Direction {
 /// A connection's records.
 pub struct Records {
     stream: BufReader<TcpStream>,
-    /// What is to be sent.
+    /// Bytes that wait to be sent.
     out: Vec<u8>,
     /// Handshake messages and data that have come and were not asked for.
     messages: Vec<u8>,

@@ -117,7 +117,7 @@ impl Tree {
         self.file("class/zcrypt/destroy".into(), String::new(), 0o600);
     }
 
-    /// What cards and domains both have.
+    /// The attributes that cards and domains have in common.
     fn device(&mut self, folder: &str, device: &Device<'_>) {
         self.read_only(folder, "ap_functions", format!("0x{:08X}", device.card.functions));
         self.read_write(folder, "request_count", device.requests());

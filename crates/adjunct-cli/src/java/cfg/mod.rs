@@ -48,7 +48,7 @@ pub(super) struct Refusal {
     pub fix: String,
 }
 
-/// What a file says, and why it would be refused.
+/// The contents of a file, and why it would be refused.
 #[derive(Debug, Default)]
 pub(super) struct Config {
     /// Why the JDK refuses the file, in its order; empty where it accepts the file.
@@ -85,7 +85,7 @@ impl Config {
     }
 }
 
-/// What follows a keyword.
+/// The kind of value that follows a keyword.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Kind {
     Text,

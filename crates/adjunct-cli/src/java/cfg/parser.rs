@@ -102,7 +102,7 @@ impl Parser<'_> {
         self.whole();
     }
 
-    /// What is asked of the file as a whole.
+    /// Checks that concern the file as a whole.
     fn whole(&mut self) {
         if self.dialect.family == Family::Ibm {
             return;

@@ -5,7 +5,7 @@ use adjunct_tool::escape::shown;
 use adjunct_tool::output::Style;
 use std::fmt::Write as _;
 
-/// What the module's counters say of a part.
+/// The module's counters for a part, as text.
 fn work(counted: &[Count], part: Part) -> String {
     let each = counted.iter().filter(|c| c.part == part).map(|c| match (c.hardware, c.software) {
         (hardware, 0) => format!("hardware: {} {hardware}", c.function),

@@ -22,7 +22,7 @@ use adjunct_tool::files;
 use serde::Serialize;
 use std::path::{Path, PathBuf};
 
-/// Whom a change is for.
+/// The programs that a change is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, clap::ValueEnum)]
 #[serde(rename_all = "lowercase")]
 pub enum Target {
@@ -34,7 +34,7 @@ pub enum Target {
     Ssh,
 }
 
-/// What `status` tells of a target.
+/// The state of a target, as `status` reports it.
 #[derive(Debug, Clone, Serialize)]
 pub struct TargetState {
     /// The target.
@@ -50,11 +50,11 @@ pub struct TargetState {
     pub files: Vec<PathBuf>,
     /// The programs it is about, by their own files.
     pub programs: Vec<PathBuf>,
-    /// What the engine serves that the module registers, where it registers one.
+    /// The groups that the module's engine serves, where the module registers one.
     pub engine: Option<String>,
-    /// What keeps the target from being in force, one line each.
+    /// Reasons why the target is not in force, one line each.
     pub problems: Vec<String>,
-    /// What else to know, one line each.
+    /// Notes, one line each.
     pub notes: Vec<String>,
 }
 
@@ -100,7 +100,7 @@ fn system_config() -> Result<ConfigFile, Failure> {
     ConfigFile::open(&programs::openssl_dir()?.join("openssl.cnf"))
 }
 
-/// What a configuration on disk says; `None` where it cannot be read.
+/// The state that a configuration on disk describes; `None` where it cannot be read.
 fn state_of(config: &Path) -> Option<State> {
     let bytes = files::config(config).ok()?;
     Model::read(&bytes, &FromDisk).ok().map(|model| adjunct_openssl_conf::state(&model))

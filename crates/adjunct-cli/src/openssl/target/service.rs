@@ -33,7 +33,7 @@ pub(super) struct Service {
     pub name: String,
     /// The place where the service's environment is set.
     pub environment: Environment,
-    /// What sets OPENSSL_CONF for it already, not by us.
+    /// Another setting of OPENSSL_CONF for the service, with its file.
     pub taken: Option<(PathBuf, Setting)>,
     systemd: bool,
 }
@@ -50,7 +50,7 @@ const UNITS: [&str; 5] = [
 /// The folders whose files are an administrator's to set variables in.
 const FILES: [&str; 3] = ["/etc/default", "/etc/sysconfig", "/etc/conf.d"];
 
-/// What our drop-in is called.
+/// The name of adjunct's drop-in.
 const DROP_IN: &str = "adjunct.conf";
 
 /// The variable that leads OpenSSL to its configuration.
@@ -102,7 +102,7 @@ fn drop_in(name: &str) -> PathBuf {
 }
 
 impl Service {
-    /// What puts a change of the environment in force.
+    /// The commands by which a change of the environment takes effect.
     pub fn restart(&self) -> String {
         self.commands().map(|words| words.join(" ")).collect::<Vec<_>>().join(" && ")
     }
@@ -219,7 +219,7 @@ fn drop_ins(name: &str) -> Vec<(PathBuf, String)> {
     found
 }
 
-/// What sets the variable in a file of variables, outside our block.
+/// The setting of the variable in a file of variables, outside adjunct's block.
 fn taken(path: &Path) -> Option<(PathBuf, Setting)> {
     let text = files::config(path).ok()?;
     let own = adjunct_openssl_conf::strip(&text).ok().flatten();

@@ -162,7 +162,7 @@ fn missing_folders(wanted: &[&Path]) -> Vec<PathBuf> {
     missing
 }
 
-/// What follows `key` in the lines of a file.
+/// The rest of each line of a file that begins with `key`.
 fn lines(path: &Path, key: &str) -> Vec<PathBuf> {
     let text = files::config(path).map(|bytes| String::from_utf8_lossy(&bytes).into_owned()).unwrap_or_default();
     text.lines().filter_map(|line| line.strip_prefix(key)).map(PathBuf::from).collect()
@@ -323,7 +323,7 @@ pub(super) fn disable(args: &DisableArgs) -> Result<Done, Failure> {
     Ok(Done { report, state: "is disabled for your ssh" })
 }
 
-/// What `status` tells.
+/// The state of ssh as a target, for `status`.
 pub(super) fn state() -> TargetState {
     // OpenSSL is run under it: not under another user's, who could have any code run so.
     let home = Home::find().ok().filter(|home| home.is_own().is_ok() && home.config_is_own());

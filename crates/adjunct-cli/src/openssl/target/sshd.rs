@@ -251,7 +251,7 @@ fn remove_folder(file: &Path) {
     }
 }
 
-/// What `status` tells.
+/// The state of sshd as a target, for `status`.
 pub(super) fn state() -> TargetState {
     let named = named_in();
     let mut state = TargetState {

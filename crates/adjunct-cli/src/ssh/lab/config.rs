@@ -10,8 +10,8 @@ pub(super) fn home(folder: &Path) -> PathBuf {
 
 /// The text of `sshd_config`. sshd takes the first value that it reads: the caller's lines win. `more` are further lines.
 ///
-/// StrictModes would refuse keys below /tmp, which everybody may write; the folder itself is 0700. Without PAM nothing of the
-/// system records the login.
+/// StrictModes would refuse keys below /tmp, which all users may write; the folder itself is 0700. Without PAM nothing of the system records the
+/// login.
 ///
 /// `SetEnv` keeps the user's startup files out of a session. sshd runs every command by the login shell of the account
 /// (`shell -c COMMAND`), and what that reads first may take longer than all the rest, print, or never end:

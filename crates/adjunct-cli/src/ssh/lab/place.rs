@@ -121,7 +121,7 @@ impl Place {
     }
 }
 
-/// What holds for every client: no agent, no input.
+/// Settings for every client: no agent, no input.
 pub(super) fn for_client(command: &mut Command, setup: &Setup) {
     setup.environment.apply(command);
     command.env_remove("SSH_AUTH_SOCK").stdin(Stdio::null());
@@ -140,7 +140,7 @@ impl Files {
         File::create(&self.log).map_err(|e| cannot_write(&self.log, &e))
     }
 
-    /// What was written to the log.
+    /// The contents of the log.
     pub fn log(&self) -> String {
         fs::read_to_string(&self.log).unwrap_or_default()
     }

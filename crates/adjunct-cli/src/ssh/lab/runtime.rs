@@ -86,7 +86,7 @@ fn make(dir: &Path) -> Result<(), Failure> {
     }
 }
 
-/// What sshd says against its configuration, if anything.
+/// Whether sshd rejects its configuration, with its message.
 fn refused(sshd: &Path, config: &Path, environment: &Environment) -> Result<Result<(), String>, Failure> {
     let mut command = Command::new(sshd);
     environment.apply(&mut command);

@@ -7,7 +7,7 @@ use adjunct_tool::process::Environment;
 pub struct Setup {
     /// Lines of `sshd_config` or `ssh_config`; they win over the usual ones.
     pub lines: Vec<String>,
-    /// What is changed in its environment.
+    /// Changes of the program's environment.
     pub environment: Environment,
 }
 

@@ -40,7 +40,7 @@ impl Default for Suite {
     }
 }
 
-/// What a connection took.
+/// The time and processor time of a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Cost {
     /// Time from the client's start to its end, in seconds.

@@ -16,7 +16,7 @@ pub struct Limits {
     pub budget: Duration,
 }
 
-/// What a job's repetitions cost.
+/// The costs of a job's repetitions.
 #[derive(Debug, Clone, Default)]
 pub struct Costs(pub Vec<Cost>);
 

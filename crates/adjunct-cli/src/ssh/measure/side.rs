@@ -47,7 +47,7 @@ impl Side {
 /// from OpenSSL: the same program in software.
 pub const SOFTWARE_IA32CAP: &str = "~0x200000200000000:~0x70020200000";
 
-/// What of adjunct an OpenSSL configuration loads.
+/// The modules of adjunct that an OpenSSL configuration loads.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Modules {
     /// The provider.

@@ -39,7 +39,7 @@ impl Spread {
         Spread { median: self.median * factor, error: self.error * factor.abs(), count: self.count }
     }
 
-    /// What is left without `base`, measured on its own.
+    /// The difference to `base`, which was measured separately.
     #[must_use]
     pub fn less(self, base: Spread) -> Spread {
         let error = quadrature(self.error, base.error);

@@ -90,7 +90,7 @@ pub struct Reached {
     pub only: Option<String>,
 }
 
-/// What was read, and its copy.
+/// The settings that were read, and a copy of the files.
 #[derive(Debug, Clone, Default)]
 pub struct Tree {
     /// The settings of lists of algorithms, in the order they are read, without those of adjunct's file.
@@ -109,7 +109,7 @@ impl Tree {
         self.copies.first().map_or(Path::new("/dev/null"), |(copy, _)| copy)
     }
 
-    /// What a program said of the copies, in the names of the files.
+    /// A program's output about the copies, with the names of the real files.
     pub fn in_real_names(&self, said: &str) -> String {
         // The last first: sshd_1 begins sshd_10's name.
         self.copies

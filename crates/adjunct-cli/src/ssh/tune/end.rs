@@ -81,7 +81,7 @@ pub(super) fn finish(
     Ok(ExitCode::SUCCESS)
 }
 
-/// What was done, and what is left to do.
+/// The last lines: what was done, and what the user still has to do.
 fn last_words(args: &Args, plans: &[Plan], reload: Option<&apply::Reload>, told: bool) -> String {
     if !plans.iter().any(Plan::changes) {
         return "nothing has to be changed\n".to_owned();

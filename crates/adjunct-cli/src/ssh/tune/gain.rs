@@ -39,7 +39,7 @@ impl Choice {
     }
 }
 
-/// What computes the algorithms.
+/// The code that computes the algorithms.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum With {
@@ -52,7 +52,7 @@ pub enum With {
 /// Figures of a suite with or without adjunct.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Step {
-    /// What computed the algorithms.
+    /// The code that computed the algorithms.
     pub with: With,
     /// The suite.
     pub choice: Choice,
@@ -71,7 +71,7 @@ pub struct Step {
 pub struct Trial {
     /// Whether ssh, as it is configured, is served by adjunct already.
     pub on_already: bool,
-    /// What was measured.
+    /// The measurements.
     pub steps: Vec<Step>,
 }
 
@@ -100,7 +100,7 @@ impl Trial {
     }
 }
 
-/// What a figure says beside another.
+/// The verdict on a figure compared with another.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Verdict {
@@ -125,13 +125,13 @@ impl Verdict {
 /// What a change brings to copies and to logins; none where it changes nothing of them, or was not measured.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 pub struct Brings {
-    /// What the change brings to copies.
+    /// The gain for copies.
     pub copies: Option<Verdict>,
-    /// What the change brings to logins.
+    /// The gain for logins.
     pub logins: Option<Verdict>,
 }
 
-/// What the new order brings beside today's, computed by the same.
+/// The gain of the new order over today's, computed by the same code.
 pub fn brings(trial: &Trial, with: With, today: &Choice, new: &Choice) -> Brings {
     let (Some(old), Some(step)) = (trial.step(with, today), trial.step(with, new)) else { return Brings::default() };
     let copies = (!new.copies_as(today)).then(|| Verdict::of(&step.cpu_s_per_gb, &old.cpu_s_per_gb));
@@ -139,20 +139,20 @@ pub fn brings(trial: &Trial, with: With, today: &Choice, new: &Choice) -> Brings
     Brings { copies, logins }
 }
 
-/// What is said of it: for people and, with the figures, for programs.
+/// The gain: in words for people and, with the figures, for programs.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Gain {
-    /// What copying 1 GB costs then and now.
+    /// The cost of copying 1 GB afterwards and now.
     pub copying: String,
     /// The part of the gain that the order of algorithms brings.
     pub order: String,
     /// The part of the gain that adjunct adds; `None` where it takes no part.
     pub adjunct: Option<String>,
-    /// What a login costs then and now.
+    /// The cost of a login afterwards and now.
     pub login: String,
-    /// What the order brings.
+    /// The gain by the order.
     pub by_order: Brings,
-    /// What adjunct adds, with the same algorithms.
+    /// The gain by adjunct, with the same algorithms.
     pub by_adjunct: Option<Brings>,
     /// The figures.
     pub steps: Vec<Step>,
@@ -247,7 +247,7 @@ fn compared(what: &str, old: &Figures, new: &Figures) -> String {
     }
 }
 
-/// What the order of algorithms brings by itself.
+/// The sentence on the gain by the order of algorithms alone.
 fn order(today: &Choice, then: &Choice, before: &Step, after: &Step) -> String {
     if today == then {
         return format!("the order of algorithms stays: {} is taken first already", today.suite());

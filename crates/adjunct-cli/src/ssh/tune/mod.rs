@@ -171,7 +171,7 @@ fn of_adjunct(ground: &Ground<'_>, program: Program) -> bool {
     plan::current(ground, program).is_ok_and(|text| text.is_some())
 }
 
-/// What two sides agree on with these plans.
+/// The suite that two sides agree on with these plans.
 fn suite(plans: &[Plan], before: &[Lists; 2]) -> Option<gain::Choice> {
     let then = |program, now: &'_ Lists| {
         plans.iter().find(|p| p.program == program).map_or_else(|| now.clone(), |plan| plan.then.clone())
@@ -179,7 +179,7 @@ fn suite(plans: &[Plan], before: &[Lists; 2]) -> Option<gain::Choice> {
     gain::Choice::of(&then(Program::Ssh, &before[0]), &then(Program::Sshd, &before[1]))
 }
 
-/// What computes the suites once all is done, as far as that was measured.
+/// The code that computes the suites once all is done, as far as that was measured.
 fn last(trial: &gain::Trial) -> gain::With {
     let accelerated = trial.steps.iter().any(|step| step.with == gain::With::Adjunct);
     if accelerated { gain::With::Adjunct } else { gain::With::Stock }

@@ -50,7 +50,7 @@ pub struct Ground<'a> {
     pub root: &'a Path,
     /// A folder for copies.
     pub stage: &'a Path,
-    /// What sshd's service adds.
+    /// The options and environment that sshd's service adds.
     pub service: &'a Service,
     /// A key that sshd may take.
     pub host_key: &'a Path,
@@ -73,7 +73,7 @@ impl Ground<'_> {
     }
 }
 
-/// What is planned for one program.
+/// The plan for one program.
 #[derive(Debug, Clone, Serialize)]
 pub struct Plan {
     /// The program.
@@ -83,18 +83,18 @@ pub struct Plan {
     /// Text of the existing file, if there is one.
     #[serde(skip)]
     pub old: Option<String>,
-    /// What should be there; `None` where no file is needed.
+    /// The planned contents; `None` where no file is needed.
     pub text: Option<String>,
     /// Why nothing can be done.
     pub blocked: Option<String>,
-    /// What to know, a line each.
+    /// Notes, a line each.
     pub notes: Vec<String>,
-    /// What the plan means to the clients and servers that are known.
+    /// The effect of the plan on the known clients and servers.
     pub peers: Effect,
-    /// What is in force now.
+    /// The lists that are in force now.
     #[serde(skip)]
     pub now: Lists,
-    /// What is in force then.
+    /// The lists that are in force afterwards.
     #[serde(skip)]
     pub then: Lists,
 }
@@ -124,7 +124,7 @@ pub fn current(ground: &Ground<'_>, program: Program) -> Result<Option<String>, 
     }
 }
 
-/// What is wished for.
+/// The policy, and whether the user asked for it.
 #[derive(Debug)]
 pub struct Wish<'a> {
     /// The policy.
@@ -227,7 +227,7 @@ fn of_kind(line: &str, kind: Kind) -> bool {
     line.strip_prefix(kind.keyword()).is_some_and(|rest| rest.starts_with(' '))
 }
 
-/// What a file of adjunct's sets.
+/// The settings in a file of adjunct's.
 fn settings(text: Option<&str>) -> Vec<&str> {
     text.into_iter().flat_map(str::lines).filter(|line| !line.starts_with('#')).collect()
 }

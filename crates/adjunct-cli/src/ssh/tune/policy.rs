@@ -42,7 +42,7 @@ struct Own {
     host_keys: Rules,
 }
 
-/// What a policy file says of one list: patterns of OpenSSH (`*` and `?`).
+/// The rules of a policy file for one list: patterns of OpenSSH (`*` and `?`).
 #[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 struct Rules {
@@ -125,7 +125,7 @@ impl Policy {
         self.file.as_ref().map_or_else(|| base.to_owned(), |file| file.display().to_string())
     }
 
-    /// What to know of it, in a line.
+    /// A note about the policy, in a line.
     pub fn note(&self) -> Option<&'static str> {
         match self.base {
             Base::Compat => None,
@@ -195,7 +195,7 @@ impl Policy {
     }
 }
 
-/// What the built-in policies think of an algorithm.
+/// The class of an algorithm in the built-in policies.
 struct Class {
     modern: bool,
     fips: bool,

@@ -21,9 +21,9 @@ pub struct Document<'a> {
     pub policy: String,
     /// The planned files.
     pub plans: Vec<Planned<'a>>,
-    /// What the choice buys: the first line of `gain`.
+    /// The gain of the choice: the first line of `gain`.
     pub buys: Option<String>,
-    /// What the order of algorithms brings and what adjunct adds, each by itself.
+    /// The gain by the order of algorithms and the gain by adjunct, separately.
     pub gain: Option<&'a Gain>,
     /// Whether the files were written.
     pub applied: bool,

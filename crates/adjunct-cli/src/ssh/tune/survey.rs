@@ -46,7 +46,7 @@ pub struct Survey {
     pub host_keys: Vec<Login>,
     /// Algorithms of user keys.
     pub user_keys: Vec<Login>,
-    /// What could not be measured.
+    /// Algorithms that could not be measured.
     pub skipped: Vec<Skipped>,
 }
 
@@ -89,7 +89,7 @@ pub struct Login {
     pub cpu_s: Spread,
 }
 
-/// What could not be measured, and why.
+/// An algorithm that could not be measured, with the reason.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Skipped {
     /// The algorithm or the pair.
@@ -116,7 +116,7 @@ impl Survey {
     }
 }
 
-/// What is to be measured, by name.
+/// The algorithms to measure, by name.
 #[derive(Debug, Clone, Default)]
 pub struct Wanted {
     /// Ciphers.

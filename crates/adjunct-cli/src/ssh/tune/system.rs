@@ -15,7 +15,7 @@ use std::process::Command;
 const ENVIRONMENT_FILES: [&str; 3] =
     ["/etc/default/ssh", "/etc/sysconfig/sshd", "/etc/crypto-policies/back-ends/opensshserver.config"];
 
-/// What sshd's service adds to its configuration files.
+/// The options and variables that sshd's service adds to its configuration files.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Service {
     /// Options on its command line: `Ciphers=...`. They win over every file.
@@ -89,7 +89,7 @@ pub fn options(text: &str) -> Vec<String> {
     out
 }
 
-/// What a program reads out of a configuration.
+/// The settings that a program reads from a configuration.
 #[derive(Debug, Clone, Default)]
 pub struct Effective {
     /// Its lists.

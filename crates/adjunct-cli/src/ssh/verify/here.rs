@@ -5,7 +5,7 @@ use std::fs;
 /// Starts what the other side says of itself.
 pub(super) const MARK: &str = "adjunct-verify ";
 
-/// What the other side said of itself.
+/// The other side's identification: its user, process, and whether it is this machine.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct There {
     /// The user's number.
@@ -16,7 +16,7 @@ pub(super) struct There {
     pub here: bool,
 }
 
-/// What tells this machine and its containers apart from others.
+/// Identifiers that distinguish this machine and its containers from others.
 #[derive(Debug)]
 pub(super) struct Here {
     /// The kernel's number since it was started.

@@ -32,22 +32,22 @@ impl Role {
     }
 }
 
-/// What is known of one end.
+/// The facts about one end of a session.
 #[derive(Debug)]
 pub(super) struct End {
     pub role: Role,
     pub program: Program,
     /// The version of OpenSSL it uses, where known: `OpenSSL 3.0.22 ...`.
     pub openssl: Option<String>,
-    /// What was counted there during the session.
+    /// The counters of this end during the session.
     pub seen: Seen,
     /// The modules it had loaded, where that can be seen.
     pub modules: Option<Vec<PathBuf>>,
-    /// What its OpenSSL configuration says, where that is known.
+    /// The modules that its OpenSSL configuration names, where that is known.
     pub configured: Configured,
 }
 
-/// What is seen of an end's counters.
+/// The visible part of an end's counters.
 #[derive(Debug)]
 pub(super) enum Seen {
     /// All that was counted, and nothing else.
@@ -59,7 +59,7 @@ pub(super) enum Seen {
     Not(&'static str),
 }
 
-/// What computed a part.
+/// The code or hardware that computed a part.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub(super) enum Served {
@@ -237,7 +237,7 @@ fn by_kind(kind: &str) -> String {
     }
 }
 
-/// What the verdicts of one session have in common.
+/// The data that the verdicts of one session share.
 #[derive(Debug)]
 pub(super) struct Judge<'a> {
     pub log: &'a Log,

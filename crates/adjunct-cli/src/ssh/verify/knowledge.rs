@@ -32,7 +32,7 @@ pub struct Reach {
     pub bits: usize,
     /// Whether encryption and decryption are counted apart.
     pub directions: bool,
-    /// What else to know, in a few words; empty where nothing.
+    /// A short note; may be empty.
     pub note: &'static str,
 }
 
@@ -46,7 +46,7 @@ impl Reach {
     }
 }
 
-/// What an end does with a signature: make it or check it.
+/// The operation of an end on a signature.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Act {
     /// Make the signature.

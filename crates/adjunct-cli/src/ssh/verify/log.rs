@@ -24,7 +24,7 @@ pub struct UserKey {
     pub held_elsewhere: bool,
 }
 
-/// What the log of a session says.
+/// The facts that the log of a session tells.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Log {
     /// The client: `OpenSSH_9.2p1 Debian-2, OpenSSL 3.0.22 25 Aug 2026`.

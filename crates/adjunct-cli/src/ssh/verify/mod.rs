@@ -152,7 +152,7 @@ fn readable(args: &Args) -> Result<(), Failure> {
     Ok(())
 }
 
-/// What the client says of itself.
+/// The client's versions of OpenSSH and OpenSSL, by its own output.
 #[derive(Debug)]
 struct Client {
     program: Program,

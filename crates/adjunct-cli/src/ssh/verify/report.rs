@@ -32,9 +32,9 @@ pub(super) struct Report {
     pub bulk_in_hardware: bool,
     /// The verdicts.
     pub parts: Vec<Part>,
-    /// What to do.
+    /// Advice, a line each.
     pub advice: Vec<String>,
-    /// What else to know.
+    /// Notes, a line each.
     pub notes: Vec<String>,
 }
 
@@ -42,7 +42,7 @@ pub(super) struct Report {
 #[derive(Debug, Serialize)]
 pub(super) struct Part {
     pub part: What,
-    /// What was negotiated.
+    /// The negotiated algorithm.
     pub algorithm: Option<String>,
     pub client: Verdict,
     pub server: Verdict,

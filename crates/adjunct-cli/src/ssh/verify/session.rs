@@ -26,21 +26,21 @@ const STALLED: Duration = Duration::from_secs(60);
 /// A session that has ended.
 #[derive(Debug)]
 pub(super) struct Session {
-    /// What ssh logged.
+    /// The client's log.
     pub log: Log,
     /// Bytes that the other side got and sent back unchanged.
     pub echoed: u64,
-    /// What the other side said; `None` where it ran something else than asked.
+    /// The other side's identification; `None` where it did not run the command.
     pub there: Option<There>,
     /// The modules of adjunct that ssh had loaded; `None` where that cannot be seen.
     pub client_modules: Option<Vec<PathBuf>>,
     /// The OpenSSL configuration in the client's environment: ssh may be a script that sets one.
     pub client_conf: Option<PathBuf>,
-    /// The modules of sshd's process, likewise.
+    /// The modules of adjunct in sshd's process; `None` where that cannot be seen.
     pub server_modules: Option<Vec<PathBuf>>,
 }
 
-/// What sends the data back.
+/// The program that sends the data back.
 #[derive(Debug)]
 pub(super) enum Other {
     /// A command that the account's shell runs on the host: [`REMOTE`].
@@ -52,7 +52,7 @@ pub(super) enum Other {
 /// How to run the session.
 #[derive(Debug)]
 pub(super) struct Plan<'a> {
-    /// What the data is sent to.
+    /// The program that the data is sent to.
     pub other: Other,
     /// ssh with all options but those for the log, without host and command.
     pub command: Command,

@@ -62,7 +62,7 @@ pub(super) fn client(ssh: &Path, newer: bool, args: &Args) -> Command {
     command
 }
 
-/// What `ssh -G` says that it would do.
+/// The settings that `ssh -G` prints for a host.
 #[derive(Debug, Default)]
 pub(super) struct Effective {
     lines: Vec<(String, String)>,
@@ -135,7 +135,7 @@ pub(super) fn own(command: &mut Command, folder: &Path) {
 pub(super) struct Private {
     /// The server.
     pub sshd: Sshd,
-    /// What its OpenSSL configuration says of adjunct.
+    /// The modules of adjunct that its OpenSSL configuration names.
     pub configured: Configured,
     /// Options for the client.
     pub options: Vec<String>,

@@ -168,7 +168,7 @@ fn place(args: &Args) -> Result<PathBuf, Failure> {
     Ok(folder.join("check.json"))
 }
 
-/// What was counted since the last run, or at all; keeps it for the next.
+/// The operations counted since the last run, or in total; keeps the counters for the next run.
 fn counted(sample: &Sample, state: Option<&Path>) -> Result<(Counts, Since), Failure> {
     let kept = match state.map(|state| files::read(state, STATE)) {
         // What cannot be read, or is no file, would be replaced.

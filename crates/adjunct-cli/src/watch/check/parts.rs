@@ -18,7 +18,7 @@ const FAULTS: &str = "faults";
 const REFUSED: &str = "refused";
 const ON_CARDS: &str = "cards";
 
-/// What is kept of a user's counters from one run to the next.
+/// The values of a user's counters that are kept from one run to the next.
 pub(super) fn values(counted: &Counted) -> Values {
     let snapshot = &counted.snapshot;
     let mut values = Values::new();
@@ -47,7 +47,7 @@ pub(super) fn values(counted: &Counted) -> Values {
     values
 }
 
-/// What was counted in a while, by the names of [`values`].
+/// The operations counted in a period, by the names of [`values`].
 #[derive(Debug, Default)]
 pub(super) struct Counts(pub(super) BTreeMap<(String, String), u64>);
 
@@ -181,7 +181,7 @@ fn loads(module: &Path) -> Result<String, String> {
     ours.map(|provider| provider.version).ok_or_else(|| format!("OpenSSL passes over {}", module.display()))
 }
 
-/// What a machine has to have, by name.
+/// A requirement on the machine, by name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Required {
     /// Instructions.

@@ -4,10 +4,10 @@
 
 use std::fmt::Write;
 
-/// What a family measures.
+/// The type of a family of metrics.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
-    /// What only grows, until it begins anew.
+    /// A number that only grows, until it restarts from zero.
     Counter,
     Gauge,
     /// Labels that say something, with the value 1.

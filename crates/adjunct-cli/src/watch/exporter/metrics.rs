@@ -161,7 +161,7 @@ fn id(card: &Card) -> String {
     format!("{:02x}", card.id)
 }
 
-/// What cards are.
+/// The metrics of the cards' states.
 fn states_of(machine: &Machine) -> Vec<Family> {
     type Gauge = (&'static str, &'static str, fn(&Card) -> u64);
     let gauges: [Gauge; 4] = [
@@ -216,7 +216,7 @@ fn queues_of(machine: &Machine) -> Vec<Family> {
     vec![online, waiting, pending, requests, operations, busy]
 }
 
-/// What this machine is, and what this program could read of it.
+/// The metrics of this machine, and of what this program could read of it.
 fn of_this_program(sample: &Sample) -> Vec<Family> {
     let gauge = |name, help, value: u64| {
         let mut family = Family::new(name, help, Kind::Gauge);

@@ -114,7 +114,7 @@ pub fn run(args: &Args) -> Result<ExitCode, Failure> {
     server::serve(listener, Rc::new(page))
 }
 
-/// What was read last.
+/// The last reading.
 #[derive(Debug)]
 struct Reading {
     at: Instant,
@@ -126,7 +126,7 @@ struct Reading {
 struct Source {
     sampler: Sampler,
     ledger: Ledger,
-    /// What could not be read the last time: it is said once.
+    /// Errors of the last reading: each is reported once.
     wrong: Vec<String>,
 }
 

@@ -42,10 +42,10 @@ const RESTING: Duration = Duration::from_millis(500);
 
 const HELP: &str = "adjunct exporter: the metrics are at /metrics\n";
 
-/// What gives the page.
+/// The function that makes the page.
 pub(super) type Page = Rc<dyn Fn(Format) -> Result<String, Failure>>;
 
-/// What a connection does.
+/// The state of a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Stage {
     /// The connection has not asked yet, or has been answered.

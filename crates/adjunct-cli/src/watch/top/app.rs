@@ -12,7 +12,7 @@ struct Order {
     descending: bool,
 }
 
-/// What a key led to.
+/// Whether a key ends the program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Then {
     Go,
@@ -53,7 +53,7 @@ pub(super) struct App {
     pub(super) rows: usize,
     pub(super) shown: usize,
     pub(super) last: usize,
-    /// What is shown; it stands still while paused.
+    /// The period that is shown; it does not change while paused.
     pub(super) period: Option<Period>,
 }
 
@@ -80,7 +80,7 @@ impl App {
         }
     }
 
-    /// What was counted since the last time.
+    /// Takes a new period, with the operations counted since the last one.
     pub(super) fn take(&mut self, period: Option<Period>) {
         if !self.paused && period.is_some() {
             self.period = period;

@@ -10,7 +10,7 @@ use ratatui::style::{Color, Modifier, Style};
 use ratatui::text::{Line, Span};
 use ratatui::widgets::{Clear, Paragraph};
 
-/// What of the machine stands above.
+/// The facts about the machine in the title.
 #[derive(Debug, Clone)]
 pub(super) struct Title {
     pub(super) host: String,

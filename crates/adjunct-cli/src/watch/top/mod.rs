@@ -102,7 +102,7 @@ fn once(args: &Args) -> Result<ExitCode, Failure> {
 
 /// Writes the tables, one below the other. Tables without rows are left out unless there is only one.
 fn as_text(period: &Period, views: &[View], filter: &str) -> String {
-    /// What a page or a mail is wide enough for.
+    /// The columns of a page or a mail.
     const WIDTH: usize = 120;
     let mut text = String::new();
     for &view in views {

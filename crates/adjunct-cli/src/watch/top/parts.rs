@@ -20,7 +20,7 @@ pub(super) enum Who {
     Process(Option<u32>, u32),
 }
 
-/// What a row stands for, and its parts are shown of.
+/// The thing that a row stands for, whose parts can be shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Part {
     /// A function, of all.
@@ -41,7 +41,7 @@ const PARTS: &[Column] =
     &[column("PART", "part", Unit::Text), column("NAME", "name", Unit::Text), OPS, HW, SW, SHARE, BYTES];
 
 impl Period {
-    /// What a row is made of.
+    /// The parts of a row, as a table.
     pub(super) fn parts(&self, part: Part) -> Table {
         let rows = match part {
             Part::Function(function) => {
@@ -67,7 +67,7 @@ impl Period {
         Table { columns: PARTS, main: 2, rows, empty }
     }
 
-    /// What a row's parts are called, above them.
+    /// The title above a row's parts.
     pub(super) fn title(&self, part: Part) -> String {
         match part {
             Part::Function(function) | Part::FunctionOf(_, function) => function.info().stats_name.to_owned(),

@@ -8,7 +8,7 @@ use adjunct_tool::files;
 use std::collections::BTreeMap;
 use std::path::Path;
 
-/// What a process did in a while.
+/// The operations of a process in a period.
 #[derive(Debug, Clone)]
 pub(super) struct Doing {
     /// Process number; `None` for processes that cannot be told apart.
@@ -19,7 +19,7 @@ pub(super) struct Doing {
     /// Threads that have a slot.
     pub(super) threads: u64,
     pub(super) work: Work,
-    /// What was counted for the process, by function.
+    /// The operations counted for the process, by function.
     pub(super) counted: Snapshot,
 }
 
@@ -40,7 +40,7 @@ pub(super) struct Processes {
 }
 
 impl Processes {
-    /// What each process did since the last call.
+    /// The operations of each process since the last call.
     pub(super) fn next(&mut self, sample: &Sample) -> Vec<Doing> {
         let mut now = BTreeMap::new();
         let mut doing: BTreeMap<(Option<u32>, u32), Doing> = BTreeMap::new();

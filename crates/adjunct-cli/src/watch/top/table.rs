@@ -5,7 +5,7 @@ use adjunct_tool::output::wrapped;
 use serde_json::{Map, Value};
 use std::cmp::Ordering;
 
-/// What stands in a column.
+/// The unit of a column.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Unit {
     Text,
@@ -100,7 +100,7 @@ pub(super) fn short(number: f64) -> String {
     }
 }
 
-/// What a row's parts are shown of, if it has any.
+/// The thing that a row stands for, if its parts can be shown.
 pub(super) fn part(row: &[Cell]) -> Option<Part> {
     match row.last() {
         Some(Cell::Part(part)) => Some(*part),
@@ -108,7 +108,7 @@ pub(super) fn part(row: &[Cell]) -> Option<Part> {
     }
 }
 
-/// What tells a row from the others, however its numbers change.
+/// The texts that identify a row while its numbers change.
 pub(super) fn identity(row: &[Cell]) -> Vec<String> {
     let told = |cell: &Cell| match cell {
         Cell::Text(text) => Some(text.clone()),
@@ -124,7 +124,7 @@ pub(super) struct Table {
     /// The column that the table is sorted by unless another is chosen, the greatest first.
     pub(super) main: usize,
     pub(super) rows: Vec<Vec<Cell>>,
-    /// What is said where there are no rows.
+    /// The message where there are no rows.
     pub(super) empty: String,
 }
 

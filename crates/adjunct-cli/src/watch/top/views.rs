@@ -43,7 +43,7 @@ impl View {
     }
 }
 
-/// What was counted between two samples.
+/// The operations counted between two samples.
 #[derive(Debug)]
 pub(super) struct Period {
     /// Length of the period in seconds.
@@ -51,7 +51,7 @@ pub(super) struct Period {
     pub(super) now: Sample,
     pub(super) before: Sample,
     pub(super) processes: Vec<Doing>,
-    /// What was counted by each user, in the order of `now`.
+    /// The operations counted by each user, in the order of `now`.
     pub(super) grown: Vec<Snapshot>,
 }
 

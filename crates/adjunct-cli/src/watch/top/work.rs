@@ -13,7 +13,7 @@ pub(super) struct Work {
 }
 
 impl Work {
-    /// What one function counted.
+    /// The work of one function by its counters.
     pub(super) fn of(counts: Counts) -> Work {
         let bytes =
             counts.hardware.iter().chain(&counts.software).fold(0u64, |sum, cell| sum.saturating_add(cell.bytes));

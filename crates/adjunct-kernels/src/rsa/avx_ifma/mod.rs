@@ -51,7 +51,7 @@ type Number<const N: usize> = [Vector; N];
 struct Wide<const N: usize> {
     low: Number<N>,
     high: Number<N>,
-    /// What a chain's last products touch.
+    /// Columns beyond the number, which a chain's last products touch.
     beyond: [Vector; ROWS],
 }
 
@@ -171,7 +171,7 @@ macro_rules! kernel {
             /// `t` += four limbs of `a` * `count` limbs of `b`, a multiple of four: `count` + 4 columns.
             ///
             /// # Safety
-            /// `t` has `count` + 4 columns that nobody else uses, `a` four limbs and `b` `count` limbs.
+            /// `t` has `count` + 4 columns that no other code uses, `a` four limbs and `b` `count` limbs.
             #[target_feature(enable = $features)]
             unsafe fn rows(t: *mut Vector, a: *const Vector, b: *const Vector, count: usize) {
                 // SAFETY: the caller has all that is read and written.
@@ -202,7 +202,7 @@ macro_rules! kernel {
             /// `t` += two numbers' limb, at the column of the first.
             ///
             /// # Safety
-            /// `t` has two columns that nobody else uses.
+            /// `t` has two columns that no other code uses.
             #[inline]
             #[target_feature(enable = $features)]
             unsafe fn add(t: *mut Vector, a: Vector, b: Vector) {
@@ -277,7 +277,7 @@ macro_rules! kernel {
             /// columns, and each column's excess to the next.
             ///
             /// # Safety
-            /// `t` has nine columns that nobody else uses.
+            /// `t` has nine columns that no other code uses.
             #[target_feature(enable = $features)]
             unsafe fn chain<const N: usize>(t: *mut Vector, m: &Modulus<N>, count: usize) -> [Vector; ROWS] {
                 let mut factors = [_mm256_setzero_si256(); ROWS];

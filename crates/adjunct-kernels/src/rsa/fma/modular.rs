@@ -7,7 +7,7 @@ use super::stream::{Chain, down, first_of_threes, start, streams};
 use super::{Column, Modulus, Number, Vector, Wide, digit_bits};
 use std::arch::x86_64::*;
 
-/// What products of W numbers work on.
+/// The memory that products of W numbers work in.
 #[repr(C)]
 pub struct Work<const D: usize, const W: usize> {
     pub sum: [Wide<D>; W],

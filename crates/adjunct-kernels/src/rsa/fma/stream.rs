@@ -125,8 +125,8 @@ impl<const D: usize> Chain<D> {
     /// Finds the factors of a block of four or three columns, and adds their products to the block itself.
     ///
     /// # Safety
-    /// `t` leads to the columns that a block touches, `q` to room for four factors, and `m` to the modulus; nobody else uses columns and factors. The
-    /// CPU has AVX2 and FMA.
+    /// `t` leads to the columns that a block touches, `q` to room for four factors, and `m` to the modulus; no other code uses columns and factors.
+    /// The CPU has AVX2 and FMA.
     pub unsafe fn links(self, count: usize) {
         let of = if count == 4 { Self::S.chain_of_four } else { Self::S.chain_of_three };
         // SAFETY: the caller has the columns from `t` on that a block touches, room for four factors at `q`, and the modulus at `m`; and
@@ -137,8 +137,8 @@ impl<const D: usize> Chain<D> {
     /// Adds the products of the factors of a block of `count` columns to the columns behind it.
     ///
     /// # Safety
-    /// `t` leads to the columns that a block and its factors touch, `q` to the factors, and `m` to the modulus; nobody else uses the columns. The CPU
-    /// has AVX2 and FMA.
+    /// `t` leads to the columns that a block and its factors touch, `q` to the factors, and `m` to the modulus; no other code uses the columns. The
+    /// CPU has AVX2 and FMA.
     pub unsafe fn rest(self, count: usize) {
         let of = if count == 4 { Self::S.onto_of_four } else { Self::S.onto_of_three };
         // SAFETY: the caller has the columns from `t` on that a block and its factors touch, the factors at `q`, and the modulus at `m`;

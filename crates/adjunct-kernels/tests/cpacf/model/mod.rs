@@ -155,7 +155,7 @@ const fn key_length(code: u8) -> usize {
 /// A part of the parameter block.
 ///
 /// # Safety
-/// The parameter block in the registers has `at` + `length` bytes, which nobody else uses while the result lives.
+/// The parameter block in the registers has `at` + `length` bytes, which no other code uses while the result lives.
 unsafe fn field<'a>(r: &Registers, at: usize, length: usize) -> &'a mut [u8] {
     // SAFETY: the function's block is at least as long.
     unsafe { std::slice::from_raw_parts_mut(r.parameters.add(at), length) }

@@ -19,13 +19,13 @@ const INVALID: Rv = Rv(CKR_MECHANISM_PARAM_INVALID);
 pub struct Agree<'a> {
     pub cofactor: bool,
     pub kdf: Kdf,
-    /// What both sides know besides.
+    /// The shared data of both sides, besides the secret.
     pub shared: &'a [u8],
     /// The peer's point.
     pub public: &'a [u8],
 }
 
-/// What the shared secret goes through.
+/// The key derivation function that is applied to the shared secret.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kdf {
     None,

@@ -101,7 +101,7 @@ pub enum Derivation<'a> {
     TlsPrf(tls::Seed<'a>),
 }
 
-/// What stands for the sensitivity of the result.
+/// How the sensitivity of the result follows from the base key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Inherit {
     /// Templates and defaults say it.

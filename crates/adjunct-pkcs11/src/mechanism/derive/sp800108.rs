@@ -31,7 +31,7 @@ pub struct Kdf<'a> {
     pub parts: Vec<Part<'a>>,
 }
 
-/// What is iterated.
+/// The mode of iteration.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Mode<'a> {
     Counter,

@@ -100,7 +100,7 @@ pub struct Master<'a> {
     pub rsa: bool,
 }
 
-/// What a master secret comes from besides.
+/// The further input of a master secret.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum MasterSeed<'a> {
     Randoms(Randoms<'a>),

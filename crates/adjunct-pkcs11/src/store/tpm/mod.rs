@@ -30,9 +30,9 @@ use zeroize::Zeroizing;
 
 /// The machine's TPM, of which the kernel manages what is loaded.
 const DEVICE: &str = "/dev/tpmrm0";
-/// How long a TPM on a socket, which is software, may think.
+/// The longest wait for a TPM on a socket, which is one in software.
 const PATIENCE: Duration = Duration::from_secs(20);
-/// How often a command is given again that the TPM had no time for.
+/// The number of times that a command is repeated for which the TPM had no time.
 const TRIES: u32 = 60;
 
 /// Attributes of a session: it stays open after the command; the command's first parameter is encrypted; the response's first parameter is.

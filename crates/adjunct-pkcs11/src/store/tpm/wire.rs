@@ -115,7 +115,7 @@ impl<'a> In<'a> {
 pub struct Response<'a> {
     pub handle: Option<u32>,
     pub parameters: &'a [u8],
-    /// What the session that was authorized with says: its nonce, its attributes, its HMAC.
+    /// The response of the session that authorized the command: its nonce, its attributes, its HMAC.
     pub session: Option<(&'a [u8], u8, &'a [u8])>,
 }
 

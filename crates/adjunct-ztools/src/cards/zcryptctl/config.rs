@@ -105,7 +105,7 @@ impl<'a> Line<'a> {
         Ok(())
     }
 
-    /// What stands before the next blank or comma.
+    /// The text before the next blank or comma.
     fn word(&mut self) -> Option<&'a [u8]> {
         let before = self.rest;
         self.skip(is_blank);

@@ -21,7 +21,7 @@ use std::os::unix::ffi::OsStrExt;
 const TOOL: Tool = Tool("zcryptctl");
 /// The letter J stands for a long name alone.
 const OPTIONS: Options = Options { short: "hv", long: &[("help", 'h'), ("version", 'v'), ("json", 'J')] };
-/// What is said where there are no nodes at all.
+/// The message where there are no nodes at all.
 const UNAVAILABLE: &str = "Directory class/zcrypt is missing in sysfs.\nMultiple zcrypt node support is not available";
 const NOTES: &str = "\
 NODE is a socket in /run/adjunct/nodes that allows the cards (adapters), domains, control domains and requests that were added to it, and at \
@@ -57,7 +57,7 @@ const IOCTLS: [(&str, u8); 8] = [
     ("ZCRYPT_PERDEV_REQCNT", 0x5a),
 ];
 
-/// What is done to a node's lists.
+/// The list of a node that a command changes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum List {
     Adapters,

@@ -14,9 +14,9 @@ use std::time::{Duration, Instant};
 
 /// Interval in which it is asked whether the user wants an end.
 const LOOK: Duration = Duration::from_millis(50);
-/// What a CCA coprocessor counts: all, and some of it once more.
+/// The counters of a CCA coprocessor: all operations, and some of them counted again.
 const CCA: [&str; 2] = ["All", "RSA Key-gen"];
-/// What an EP11 coprocessor counts.
+/// The counters of an EP11 coprocessor.
 const EP11: [&str; 5] = ["Asym. Slow", "Asym. Fast", "Symm. Partial", "Symm. Complete", "Asym. Key-gen"];
 
 /// The names of a mode's counters.
@@ -53,7 +53,7 @@ impl Sample {
         Sample { subject: Subject::of(device), mode: device.card.mode, counters: sum }
     }
 
-    /// What was done since `before`; none where it is another card by now, or has started anew.
+    /// The work since `before`; `None` where it is another card by now, or was restarted.
     fn since(&self, before: &Sample) -> Option<Vec<Work>> {
         if (self.mode, &self.subject) != (before.mode, &before.subject) {
             return None;

@@ -82,7 +82,7 @@ pub fn command() -> Command {
         ])
 }
 
-/// What is measured, and how it is shown.
+/// The options: what is measured, and how it is shown.
 #[derive(Debug)]
 struct Wanted {
     interval: u64,

@@ -33,7 +33,7 @@ pub(super) struct Subject {
 }
 
 impl Subject {
-    /// What a device is called.
+    /// The name of a device.
     pub(super) fn of(device: &Device<'_>) -> Subject {
         let kind = format!("{} ({})", device.kind(), in_statistics(device.card.mode));
         Subject { id: device.id(), kind, is_queue: device.queue.is_some() }
@@ -107,7 +107,7 @@ impl Printer {
         Printer { format, totals: Table::new(&columns) }
     }
 
-    /// What stands above everything.
+    /// Prints the text above everything.
     pub(super) fn start(&self) -> Result<(), Stop> {
         let host = rustix::system::uname();
         let field = |text: &std::ffi::CStr| text.to_string_lossy().into_owned();
@@ -138,7 +138,7 @@ impl Printer {
         })?)
     }
 
-    /// What stands below everything.
+    /// Prints the text below everything.
     pub(super) fn end(&self) -> Result<(), Stop> {
         Ok(match self.format {
             Format::Report => output::print("\n"),

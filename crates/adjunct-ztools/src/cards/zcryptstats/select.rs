@@ -18,7 +18,7 @@ pub(super) struct Selection {
 }
 
 impl Selection {
-    /// What the words name; `highest` is the highest number that a card may have.
+    /// The cards and domains that the words name; `highest` is the highest number that a card may have.
     pub(super) fn of(words: &[OsString], highest: u8, wanted: &Wanted) -> Result<Selection, Stop> {
         let mut selection = Selection { cards: Mask::default(), domains: Mask::default(), named: Vec::new() };
         let mut range = ((u8::MAX, 0), (u8::MAX, 0));

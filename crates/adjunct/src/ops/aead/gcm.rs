@@ -14,7 +14,7 @@ use adjunct_kernels::{InOut, opaque_debug, wipe};
 /// The longest IV in bytes.
 pub const MAX_IV: usize = 128;
 
-/// What the IV is good for.
+/// The state of the IV.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Iv {
     /// No IV yet.

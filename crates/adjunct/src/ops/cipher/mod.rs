@@ -39,7 +39,7 @@ mod modes {
     use crate::error::Error;
     use adjunct_kernels::InOut;
 
-    /// What a mode does, for [`super::Counted`] alone: here nothing is counted.
+    /// The work of a mode, for [`super::Counted`] alone: nothing is counted here.
     pub trait Work: Default + Clone {
         /// Sets a key.
         fn set_key(&mut self, key: &[u8], encrypt: bool) -> Result<(), Error>;
@@ -48,7 +48,7 @@ mod modes {
         fn run(&mut self, encrypt: bool, chain: Chain<'_>, io: InOut<'_>);
     }
 
-    /// What a mode does that only reads its key, for [`super::Lent`] alone.
+    /// The work of a mode that only reads its key, for [`super::Lent`] alone.
     pub trait Read: Work {
         /// Works on `io`, as [`Work::run`].
         fn read(&self, encrypt: bool, chain: Chain<'_>, io: InOut<'_>);

@@ -16,7 +16,7 @@ pub fn prime() {
     cpu::prime();
 }
 
-/// What is done with a key.
+/// An operation with a key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Operation {
     /// A key pair is made.

@@ -11,7 +11,7 @@ use adjunct_cpu::random;
 pub enum Salt {
     /// Exactly this many bytes.
     Bytes(usize),
-    /// When signing as many as fit, when verifying as many as there are.
+    /// When signing, the longest salt that fits; when verifying, the length that the signature has.
     Auto,
 }
 

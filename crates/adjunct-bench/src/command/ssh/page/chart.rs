@@ -17,9 +17,9 @@ pub const INK: RGBColor = RGBColor(0x1f, 0x23, 0x28);
 pub const MUTED: RGBColor = RGBColor(0x59, 0x63, 0x6e);
 /// Grid lines.
 pub const GRID: RGBColor = RGBColor(0xd8, 0xde, 0xe4);
-/// What shows the spread.
+/// The colour of the whiskers, which show the spread.
 pub const WHISKER: RGBColor = RGBColor(0x2b, 0x30, 0x36);
-/// What the chart stands on; around whiskers, so that they are seen on every bar.
+/// The background of the chart; also drawn around whiskers, so that they are visible on every bar.
 pub const CARD: RGBColor = RGBColor(0xff, 0xff, 0xff);
 
 /// A side's colour: three that differ in lightness, too, for those who see no colours.
@@ -131,7 +131,7 @@ pub fn svg(lines: &[Line<'_>], unit: &str, title: &str, layout: Layout) -> Resul
     Ok(svg_open(class, width.into(), height.into(), title) + body)
 }
 
-/// What a line takes.
+/// The height of a line.
 fn height(line: &Line<'_>, shape: &Shape) -> i32 {
     shape.above + line.bars.len() as i32 * BAR + GAP
 }

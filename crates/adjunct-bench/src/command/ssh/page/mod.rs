@@ -248,7 +248,7 @@ fn rows(section: &Section, row: &Row) -> Markup {
     }
 }
 
-/// What stands beside a row's name.
+/// The text beside a row's name.
 fn about(section: &Section, row: &Row) -> String {
     let mut parts = Vec::new();
     if !row.detail.is_empty() {

@@ -24,13 +24,13 @@ pub struct Kept {
 pub struct Refused {
     /// Name and versions.
     pub name: String,
-    /// What else has it inside.
+    /// Other programs that contain the peer.
     pub used_by: Option<String>,
     /// Client or server.
     pub role: Role,
     /// The list of which the peer has nothing.
     pub list: &'static str,
-    /// What the peer has of that list.
+    /// The algorithms of that list which the peer has.
     pub has: Vec<String>,
 }
 
@@ -46,7 +46,7 @@ impl Refused {
     }
 }
 
-/// What lists mean to those that are known.
+/// The effect of lists on the known clients and servers.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct Effect {
     /// Peers that can connect.
@@ -59,7 +59,7 @@ pub struct Effect {
     pub unable: Vec<Refused>,
 }
 
-/// What is held against the table.
+/// The program, peers and host keys for which lists are checked.
 #[derive(Debug, Clone, Copy)]
 pub struct Ground<'a> {
     /// The program whose lists they are.
@@ -112,7 +112,7 @@ impl Ground<'_> {
         (lists, kept)
     }
 
-    /// What lists mean to all that are known, beside those in force.
+    /// The effect of lists on all known peers, compared with the lists in force.
     pub fn effect(&self, in_force: &Lists, lists: &Lists) -> Effect {
         let mut effect = Effect::default();
         for peer in self.mine() {

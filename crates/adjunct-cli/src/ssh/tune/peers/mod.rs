@@ -33,13 +33,13 @@ pub struct Peer {
     pub name: String,
     /// The versions that offer this.
     pub versions: String,
-    /// What else has it inside.
+    /// Other programs that contain the peer.
     pub used_by: Option<String>,
     /// The end of a connection that the peer is.
     pub role: Role,
     /// Source of the lists.
     pub source: String,
-    /// What the peer offers, in its own order.
+    /// The algorithms that the peer offers, in its own order.
     pub offers: Lists,
 }
 

@@ -3,7 +3,7 @@
 use super::super::algorithms::{Kind, authenticates};
 use super::super::order::Lists;
 
-/// What was agreed on.
+/// The algorithms that two sides agree on.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Agreed {
     /// The cipher.

@@ -21,7 +21,7 @@ use std::time::{Duration, Instant};
 
 /// Time without an answer after which a module counts as hung.
 const PATIENCE: Duration = Duration::from_secs(60);
-/// And one that is to make a row's objects after so long.
+/// Time without an answer after which a module counts as hung while it makes a row's objects.
 const TO_PREPARE: Duration = crate::pkcs11::PATIENCE.saturating_add(PATIENCE);
 /// The longest time a module's process may take to end.
 const GRACE: Duration = Duration::from_secs(2);

@@ -68,32 +68,6 @@ impl Slice {
         let times = (0..).zip(counts).filter(|(_, count)| *count > 0).collect();
         Slice { operations: nanoseconds.len() as u64, all, times, ..Slice::default() }
     }
-
-    /// Writes the slice as words between tabs, which [`Slice::from_text`] reads.
-    pub fn to_text(&self) -> String {
-        let times: Vec<String> = self.times.iter().map(|(bucket, count)| format!("{bucket}:{count}")).collect();
-        let nanoseconds = [self.wall, self.cpu, self.others].map(|time| time.as_nanos().to_string()).join("\t");
-        format!("{}\t{nanoseconds}\t{}\t{}", self.operations, self.all, times.join(","))
-    }
-
-    /// Parses the words of [`Slice::to_text`].
-    pub fn from_text(text: &str) -> Option<Slice> {
-        let words: Vec<&str> = text.split('\t').collect();
-        let [operations, wall, cpu, others, all, times] = words[..] else { return None };
-        let time = |word: &str| word.parse().ok().map(Duration::from_nanos);
-        let pair = |word: &str| {
-            let (bucket, count) = word.split_once(':')?;
-            Some((bucket.parse().ok()?, count.parse().ok()?))
-        };
-        Some(Slice {
-            operations: operations.parse().ok()?,
-            wall: time(wall)?,
-            cpu: time(cpu)?,
-            others: time(others)?,
-            all: all.parse().ok()?,
-            times: times.split(',').filter(|word| !word.is_empty()).map(pair).collect::<Option<_>>()?,
-        })
-    }
 }
 
 /// The bucket that counts a time in nanoseconds.
@@ -316,22 +290,5 @@ mod tests {
         let slices = [of(&[1000, 2000]), of(&[3000, 50_000])];
         assert!((percentile(&slices, 50) - 2.0).abs() < 0.1 && (percentile(&slices, 99) - 50.0).abs() < 1.0);
         assert_eq!(percentile(&[], 50), 0.0);
-    }
-
-    #[test]
-    fn a_slice_comes_as_it_was_written() {
-        let time = Duration::from_nanos;
-        let mut slice = Slice {
-            operations: 3,
-            wall: time(4),
-            cpu: time(5),
-            others: time(6),
-            all: 7,
-            times: vec![(8, 9), (1000, 1)],
-        };
-        assert_eq!(Slice::from_text(&slice.to_text()).as_ref(), Some(&slice));
-        slice.times.clear();
-        assert_eq!(Slice::from_text(&slice.to_text()).as_ref(), Some(&slice));
-        assert_eq!(Slice::from_text("1\t2"), None);
     }
 }

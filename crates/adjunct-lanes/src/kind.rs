@@ -8,7 +8,7 @@ pub(super) const MAX_JOB: usize = 2048;
 
 /// A public-key operation that can be done one at a time or in lanes.
 ///
-/// A job is the request and its reply as plain data: numbers and bytes by value, a key by its number ([`crate::slab`]). It lies in memory of the
+/// A job is the request and its reply as plain data: numbers and bytes by value, a key by its number ([`adjunct_base::slab`]). It lies in memory of the
 /// engine while it waits, is copied and wiped there without its type being known, and is run by the thread that leads. A number whose key is gone is
 /// a failure that the reply's fields tell, like any other. Neither path keeps locks, blocks, or calls back into the engine, and neither ends the
 /// process where memory runs out: a batch contains jobs of other threads.

@@ -1,6 +1,6 @@
 //! CBC encryption by triple DES: streams that cannot be cut, of several threads side by side.
 //!
-//! A message goes to the gate in parts of [`PART`] bytes: each is a job that takes its caller longer than the least that is shared
+//! A message goes to the gate in parts of `PART` bytes: each is a job that takes its caller longer than the least that is shared
 //! (`function`). The caller does the rest of a message, and shorter messages. Asynchronous jobs are not paused: a symmetric operation runs
 //! at once.
 

@@ -6,8 +6,8 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Barrier, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-/// The results of a slice.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+/// What a slice came to.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Done {
     /// Operations of all threads.
     pub operations: u64,

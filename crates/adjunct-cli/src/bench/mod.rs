@@ -49,7 +49,9 @@ impl Measurement {
     /// # Errors
     /// [`Failure`] where it makes no sense, or asks for something else.
     pub fn asked_for(args: Vec<OsString>) -> Result<Measurement, Failure> {
+        // What is said of a command line is said of the command's.
+        let words = std::iter::once(OsString::from("adjunct")).chain(args.into_iter().skip(1)).collect();
         let none = || Failure::Words("this program measures for 'adjunct bench' and 'adjunct ssh bench'".to_owned());
-        crate::parsed(args)?.measurement().ok_or_else(none)
+        crate::parsed(words)?.measurement().ok_or_else(none)
     }
 }

@@ -40,3 +40,19 @@ impl Environment {
         command.envs(self.set.iter().map(|(name, value)| (name, value)));
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_environment_is_changed() {
+        let environment = Environment { remove: vec!["PATH".to_owned()], ..Environment::with_conf(Path::new("/c")) };
+        let mut command = Command::new("env");
+        environment.and("A", "b").apply(&mut command);
+        let changes: Vec<_> = command.get_envs().map(|(n, v)| (n.to_str(), v.and_then(|v| v.to_str()))).collect();
+        for change in [(Some("A"), Some("b")), (Some("OPENSSL_CONF"), Some("/c")), (Some("PATH"), None)] {
+            assert!(changes.contains(&change), "{changes:?}");
+        }
+    }
+}

@@ -20,7 +20,7 @@ use std::cell::RefCell;
 use std::process::ExitCode;
 use std::rc::Rc;
 use std::time::Duration;
-use worker::Worker;
+use worker::{Which, Worker};
 
 struct Bench {
     stock: Side,
@@ -38,7 +38,7 @@ impl Bench {
         sides.push(("stock", subject.evp(self.stock, size)?.ok_or_else(|| missing("stock"))?));
         sides.extend(subject.evp(self.adjunct, size)?.map(|work| ("adjunct", work)));
         if let Some(worker) = &self.newest {
-            for (name, side) in [("newest", "stock"), ("adjunct under newest", "adjunct")] {
+            for (name, side) in [("newest", Which::Stock), ("adjunct under newest", Which::Adjunct)] {
                 sides.extend(Worker::work(worker, side, subject, size)?.map(|work| (name, work)));
             }
         }

@@ -9,9 +9,12 @@ mod server;
 #[cfg(test)]
 mod tests;
 
+use super::pkcs11::worker::{Target, Worker};
 use crate::harness::run::Outputs;
 use crate::harness::turns::turns;
+use crate::pkcs11::token;
 use adjunct_cli::bench::java::{Args, Kind, Way};
+use adjunct_cli::bench::pkcs11::Wanted;
 use adjunct_cli::java::jdk::Jdk;
 use adjunct_cli::java::{choose, config};
 use adjunct_survey::module::{self, Make, Purpose};
@@ -25,7 +28,7 @@ use load::{Load, Users};
 use report::{FORMAT, Report, Row, WAYS};
 use server::{Common, Server};
 use std::path::{Path, PathBuf};
-use std::process::{Command, ExitCode, Stdio};
+use std::process::{Command, ExitCode};
 use std::time::Duration;
 
 /// Runs the subcommand.
@@ -288,18 +291,11 @@ fn peer_token(module: &Path, place: &Path) -> Result<Vec<(String, String)>, Stri
     if !module.file_name().is_some_and(|n| n.to_string_lossy().contains("softhsm")) {
         return Ok(Vec::new());
     }
-    let tokens = place.join("tokens");
-    let file = place.join("softhsm2.conf");
-    let text = format!("directories.tokendir = {}\nobjectstore.backend = file\nlog.level = ERROR\n", tokens.display());
-    std::fs::create_dir_all(&tokens).and_then(|()| std::fs::write(&file, text)).map_err(|e| cause(&e))?;
-    // By a process of its own, as it may crash or hang.
-    let mut command = Command::new(module::program().map_err(|e| cause(&e))?);
-    command.args(["bench", "pkcs11", "--worker", "--module"]).arg(module);
-    command.env("SOFTHSM2_CONF", &file).env("ADJUNCT_STATS", "off").stdin(Stdio::null());
-    let done = process::run_within(Duration::from_secs(60), &mut command)?;
-    if !done.success {
-        let said = done.text();
-        return Err(format!("its token cannot be initialized: {}", said.trim().trim_start_matches("failed\t")));
-    }
-    Ok(vec![("SOFTHSM2_CONF".to_owned(), file.display().to_string())])
+    let environment = token::apart(&place.join("token")).map_err(|e| e.to_string())?;
+    let wanted = Wanted { path: module.to_owned(), slot: None, pin: None };
+    // By a process of its own, as a module may crash or hang.
+    let ready = Worker::start(&Target::Module(wanted), &environment, &[]);
+    ready.map_err(|trouble| format!("its token cannot be initialized: {}", trouble.words()))?;
+    let softhsm = environment.into_iter().filter(|(name, _)| *name == "SOFTHSM2_CONF");
+    Ok(softhsm.map(|(name, path)| (name.to_owned(), path.display().to_string())).collect())
 }

@@ -1,7 +1,7 @@
 //! `adjunct bench pkcs11`: PKCS #11 modules side by side.
 
 mod report;
-mod worker;
+pub(super) mod worker;
 
 use super::{no_rows, wanted};
 use crate::harness::figures::median;

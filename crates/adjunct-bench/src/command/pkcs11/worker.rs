@@ -4,6 +4,7 @@
 //! `failed TEXT`. `run N MILLISECONDS` gives `done OPERATIONS WALL CPU`, both in nanoseconds, or as before. The first line comes unasked:
 //! `ready NAME`, or `failed TEXT`.
 
+use crate::harness::worker::{self, Silence};
 use crate::pkcs11::provider::Provider;
 use crate::pkcs11::row::{Row, What};
 use crate::pkcs11::{Done, Subject, Why};
@@ -11,12 +12,10 @@ use adjunct_cli::bench::pkcs11::Wanted;
 use adjunct_survey::module;
 use adjunct_tool::Failure;
 use adjunct_tool::failure::cause;
+use serde::{Deserialize, Serialize};
 use std::ffi::OsString;
-use std::io::{BufRead, BufReader, Write};
-use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
-use std::process::{Child, ChildStdin, Command, ExitCode, Stdio};
-use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::process::{Command, ExitCode, Stdio};
 use std::time::{Duration, Instant};
 
 /// Time without an answer after which a module counts as hung.
@@ -88,13 +87,38 @@ impl Target {
     }
 }
 
+#[derive(Debug, Serialize, Deserialize)]
+enum Ask {
+    /// Make what row number N of [`Row::all`] needs.
+    Prepare(usize),
+    /// Do the row's operation for so long.
+    Run(usize, Duration),
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+enum Answer {
+    /// Unasked, what the module calls itself.
+    Ready(String),
+    Prepared,
+    Done(Done),
+    Missing(String),
+    Failed(String),
+}
+
+impl Answer {
+    fn of(why: Why) -> Answer {
+        match why {
+            Why::Missing(text) => Answer::Missing(text),
+            Why::Failed(text) => Answer::Failed(text),
+        }
+    }
+}
+
 /// The process that has loaded a module; ends when dropped.
 #[derive(Debug)]
 pub struct Worker {
-    child: Child,
-    input: Option<ChildStdin>,
-    answers: Receiver<String>,
-    /// The module's own description and version.
+    process: worker::Worker,
+    /// What the module calls itself.
     pub name: String,
 }
 
@@ -114,48 +138,11 @@ impl Worker {
         if matches!(target, Target::Module(wanted) if wanted.slot.is_none()) {
             command.env_remove("ADJUNCT_PKCS11_CONF").envs(environment.iter().map(|(name, path)| (name, path)));
         }
-        let mut child =
-            command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().map_err(failed)?;
-        let (input, output) = (child.stdin.take(), child.stdout.take());
-        let (sender, answers) = channel();
-        if let Some(output) = output {
-            // Ends with the process.
-            std::thread::spawn(move || {
-                for line in BufReader::new(output).lines().map_while(Result::ok) {
-                    if sender.send(line).is_err() {
-                        return;
-                    }
-                }
-            });
+        let mut process = worker::Worker::start(command.stderr(Stdio::null()), GRACE).map_err(failed)?;
+        match told(process.answer(PATIENCE))? {
+            Answer::Ready(name) => Ok(Worker { process, name }),
+            _ => Err(Trouble::Failed("an answer that is none".to_owned())),
         }
-        let mut worker = Worker { child, input, answers, name: String::new() };
-        match worker.answer(PATIENCE)?.split_once('\t') {
-            Some(("ready", name)) => worker.name = name.to_owned(),
-            Some((_, words)) => return Err(Trouble::Failed(words.to_owned())),
-            None => return Err(Trouble::Failed("an answer that is none".to_owned())),
-        }
-        Ok(worker)
-    }
-
-    fn ask(&mut self, line: &str, patience: Duration) -> Result<String, Trouble> {
-        let sent = self.input.as_mut().map(|input| input.write_all(line.as_bytes()).and_then(|()| input.flush()));
-        match sent {
-            Some(Ok(())) => self.answer(patience),
-            _ => Err(self.crashed()),
-        }
-    }
-
-    fn answer(&mut self, patience: Duration) -> Result<String, Trouble> {
-        match self.answers.recv_timeout(patience) {
-            Ok(line) => Ok(line),
-            Err(RecvTimeoutError::Timeout) => Err(Trouble::Hung(patience)),
-            Err(RecvTimeoutError::Disconnected) => Err(self.crashed()),
-        }
-    }
-
-    fn crashed(&mut self) -> Trouble {
-        self.input = None;
-        Trouble::Crashed(self.child.wait().ok().and_then(|status| status.signal()))
     }
 
     /// Makes what a row needs.
@@ -163,8 +150,7 @@ impl Worker {
     /// # Errors
     /// [`Trouble`].
     pub fn prepare(&mut self, row: usize) -> Result<(), Trouble> {
-        let line = self.ask(&format!("prepare\t{row}\n"), TO_PREPARE)?;
-        if line == "ready" { Ok(()) } else { Err(trouble(&line)) }
+        told(self.process.ask(&Ask::Prepare(row), TO_PREPARE)).map(|_| ())
     }
 
     /// Loads the module for so long.
@@ -172,45 +158,23 @@ impl Worker {
     /// # Errors
     /// [`Trouble`].
     pub fn run(&mut self, row: usize, length: Duration) -> Result<Done, Trouble> {
-        let line = self.ask(&format!("run\t{row}\t{}\n", length.as_millis()), PATIENCE)?;
-        line.strip_prefix("done\t").and_then(done).ok_or_else(|| trouble(&line))
-    }
-}
-
-impl Drop for Worker {
-    fn drop(&mut self) {
-        // The end of its input ends it, unless the module hangs.
-        self.input = None;
-        let start = Instant::now();
-        while start.elapsed() < GRACE {
-            match self.child.try_wait() {
-                Ok(None) => std::thread::sleep(Duration::from_millis(1)),
-                _ => return,
-            }
+        match told(self.process.ask(&Ask::Run(row, length), PATIENCE))? {
+            Answer::Done(done) => Ok(done),
+            _ => Err(Trouble::Failed("an answer that is none".to_owned())),
         }
-        let _ = self.child.kill();
-        let _ = self.child.wait();
     }
 }
 
-fn trouble(line: &str) -> Trouble {
-    match line.split_once('\t') {
-        Some(("missing", words)) => Trouble::Missing(words.to_owned()),
-        Some((_, words)) => Trouble::Failed(words.to_owned()),
-        None => Trouble::Failed(line.to_owned()),
+/// What the worker answered, or why there is nothing of it.
+fn told(answer: Result<Answer, Silence>) -> Result<Answer, Trouble> {
+    match answer {
+        Ok(Answer::Missing(words)) => Err(Trouble::Missing(words)),
+        Ok(Answer::Failed(words)) => Err(Trouble::Failed(words)),
+        Ok(answer) => Ok(answer),
+        Err(Silence::Ended(signal)) => Err(Trouble::Crashed(signal)),
+        Err(Silence::Hung(patience)) => Err(Trouble::Hung(patience)),
+        Err(Silence::Interrupted) => Err(Trouble::Failed("interrupted".to_owned())),
     }
-}
-
-/// The line with the figures of a slice, for [`done`].
-fn numbers(done: &Done) -> String {
-    format!("{}\t{}\t{}", done.operations, done.wall.as_nanos(), done.cpu.as_nanos())
-}
-
-/// Reads what [`numbers`] wrote of a slice.
-fn done(numbers: &str) -> Option<Done> {
-    let numbers: Result<Vec<u64>, _> = numbers.split('\t').map(str::parse).collect();
-    let [operations, wall, cpu] = numbers.ok()?[..] else { return None };
-    Some(Done { operations, wall: Duration::from_nanos(wall), cpu: Duration::from_nanos(cpu) })
 }
 
 /// A module as the command line has it.
@@ -230,12 +194,6 @@ fn text(wanted: &Wanted) -> OsString {
 /// # Errors
 /// [`Failure`] where the reader of the answers is gone.
 pub fn serve(target: &Target, rows: &[Row]) -> Result<ExitCode, Failure> {
-    let (mut input, mut output) = (std::io::stdin().lock(), std::io::stdout().lock());
-    let mut say = |line: String| {
-        let line = line.replace('\n', " ") + "\n";
-        let written = output.write_all(line.as_bytes()).and_then(|()| output.flush());
-        written.map_err(|e| Failure::new(cause(&e)))
-    };
     let loaded = match target {
         Target::Module(wanted) => Subject::open(wanted).map(Box::new).map(Loaded::Module),
         Target::Provider(path) => Provider::open(path).map(Loaded::Provider),
@@ -243,19 +201,18 @@ pub fn serve(target: &Target, rows: &[Row]) -> Result<ExitCode, Failure> {
     let mut subject = match loaded {
         Ok(subject) => subject,
         Err(error) => {
-            say(format!("failed\t{error}"))?;
+            // Nothing is asked after that.
+            worker::serve(Some(&Answer::Failed(error.to_string())), |_: Ask| Answer::Failed(String::new()))?;
             return Ok(ExitCode::FAILURE);
         }
     };
-    say(format!("ready\t{}", subject.name()))?;
-    loop {
-        let mut line = String::new();
-        match input.read_line(&mut line) {
-            // Without what the module does at the end of a process: it may hang there.
-            Ok(0) | Err(_) => return Ok(ExitCode::SUCCESS),
-            Ok(_) => say(answer(&mut subject, rows, line.trim_end()))?,
-        }
-    }
+    worker::serve(Some(&Answer::Ready(subject.name())), |ask| {
+        let done = match ask {
+            Ask::Prepare(at) => rows.get(at).map(|row| subject.prepare(row).map(|()| Answer::Prepared)),
+            Ask::Run(at, length) => rows.get(at).map(|row| subject.run(row, length).map(Answer::Done)),
+        };
+        done.map_or_else(|| Answer::Failed("no such row".to_owned()), |done| done.unwrap_or_else(Answer::of))
+    })
 }
 
 /// The module or provider that this process has loaded.
@@ -288,23 +245,6 @@ impl Loaded {
     }
 }
 
-fn answer(subject: &mut Loaded, rows: &[Row], line: &str) -> String {
-    let words: Vec<&str> = line.split('\t').collect();
-    let row = words.get(1).and_then(|word| word.parse::<usize>().ok()).and_then(|at| rows.get(at));
-    let why = |why| match why {
-        Why::Missing(text) => format!("missing\t{text}"),
-        Why::Failed(text) => format!("failed\t{text}"),
-    };
-    match (words[0], row, words.get(2).and_then(|word| word.parse().ok())) {
-        ("prepare", Some(row), None) => subject.prepare(row).map_or_else(why, |()| "ready".to_owned()),
-        ("run", Some(row), Some(length)) => {
-            let done = subject.run(row, Duration::from_millis(length));
-            done.map_or_else(why, |done| format!("done\t{}", numbers(&done)))
-        }
-        _ => "failed\twhat?".to_owned(),
-    }
-}
-
 /// Loads a module in process after process, for so long.
 fn starts(subject: &Subject, row: &Row, length: Duration) -> Result<Done, Why> {
     let failed = |e: std::io::Error| Why::Failed(cause(&e));
@@ -314,8 +254,7 @@ fn starts(subject: &Subject, row: &Row, length: Duration) -> Result<Done, Why> {
         command.args(["bench", "pkcs11", "--worker", "--first-find", &row.beside.to_string(), "--module"]);
         let module = Wanted { path: subject.path().to_owned(), slot: Some(subject.slot()), pin: None };
         let output = command.arg(text(&module)).stdin(Stdio::null()).output().map_err(failed)?;
-        let said = String::from_utf8_lossy(&output.stdout);
-        let one = done(said.trim_end()).ok_or_else(|| {
+        let one: Done = serde_json::from_slice(&output.stdout).map_err(|_| {
             let line = String::from_utf8_lossy(&output.stderr);
             Why::Failed(line.lines().next_back().unwrap_or("a process said nothing").to_owned())
         })?;
@@ -334,7 +273,8 @@ pub fn first_find(wanted: &Wanted, objects: usize) -> Result<ExitCode, Failure> 
     let slot = wanted.slot.ok_or_else(|| Failure::new("no slot"))?;
     match crate::pkcs11::start(&wanted.path, slot, objects) {
         Ok(done) => {
-            adjunct_tool::output::print(&(numbers(&done) + "\n"))?;
+            let line = serde_json::to_string(&done).map_err(|e| Failure::new(format!("JSON: {e}")))?;
+            adjunct_tool::output::print(&(line + "\n"))?;
             Ok(ExitCode::SUCCESS)
         }
         Err(Why::Missing(text) | Why::Failed(text)) => Err(Failure::new(text)),

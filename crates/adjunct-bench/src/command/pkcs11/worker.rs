@@ -118,7 +118,7 @@ impl Answer {
 #[derive(Debug)]
 pub struct Worker {
     process: worker::Worker,
-    /// What the module calls itself.
+    /// The module's own description and version.
     pub name: String,
 }
 

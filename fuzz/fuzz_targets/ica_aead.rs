@@ -32,7 +32,7 @@ impl Message {
         unsafe { ica_aes_gcm(plain, n, cipher, iv, ivs, self.aad.as_ptr(), a, tag, tag_length, key, keys, direction) }
     }
 
-    /// In parts of whole blocks, the caller keeping the state.
+    /// Encrypts or decrypts in parts of whole blocks; the caller keeps the state.
     fn stream(&self, choices: &mut Choices<'_>, input: &[u8], encrypt: bool) -> (Vec<u8>, [u8; 16]) {
         let (mut icb, mut ucb, mut subkey, mut tag) = ([0; 16], [0; 16], [0; 16], [0; 16]);
         let (key, keys, direction) = (self.key.as_ptr(), self.key.len() as u32, encrypt.into());
@@ -74,7 +74,7 @@ impl Message {
         (output, tag)
     }
 
-    /// By a context, perhaps one that was used before, with calls that it must refuse in between.
+    /// Encrypts or decrypts by a context, perhaps one that was used before, with calls that it must refuse in between.
     fn context(
         &self,
         choices: &mut Choices<'_>,

@@ -13,7 +13,7 @@ use libfuzzer_sys::fuzz_target;
 use rsa_keys::KEYS;
 use std::sync::OnceLock;
 
-/// In front of p, dp and qInverse.
+/// The bytes in front of p, dp and qInverse.
 const PADDING: usize = 8;
 
 /// A key that is one.
@@ -52,7 +52,7 @@ fn known() -> &'static [Known] {
     })
 }
 
-/// With zeros in front.
+/// A number with zeros in front.
 fn widened(number: &[u8], length: usize) -> Vec<u8> {
     [vec![0; length - number.len()], number.to_vec()].concat()
 }

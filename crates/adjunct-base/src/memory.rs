@@ -213,7 +213,7 @@ impl<T> WriteOnce<T> {
     /// The value, which is made and kept at the first call.
     ///
     /// # Errors
-    /// Those of `make`.
+    /// The error of `make`.
     pub fn get_or_make<E>(&self, make: impl FnOnce() -> Result<T, E>) -> Result<Kept<'_, T>, E> {
         match self.get() {
             Some(value) => Ok(Kept::There(value)),

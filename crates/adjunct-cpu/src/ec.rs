@@ -277,7 +277,7 @@ impl Key {
         self.sign_by_library(digest, Some(nonce), out)
     }
 
-    /// With a nonce that is given, or a hedged one, by AWS-LC alone.
+    /// Signs with a nonce that is given, or a hedged one, by AWS-LC alone.
     fn sign_by_library(&self, digest: &[u8], nonce: Option<&[u8]>, out: &mut [u8]) -> Result<Outcome, Error> {
         self.raw()?.sign(digest, nonce, self.group().field_len(), out)?;
         Ok(Outcome::Library)

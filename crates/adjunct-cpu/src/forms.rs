@@ -14,11 +14,11 @@ use zeroize::Zeroizing;
 /// The forms of a key, in the place of its size.
 #[derive(Debug, Default)]
 pub struct Forms {
-    /// That of a key of 2048 bits.
+    /// The form of a key of 2048 bits.
     pub of_2048: Form<20, 40, 5, 22, 45>,
-    /// That of a key of 3072 bits.
+    /// The form of a key of 3072 bits.
     pub of_3072: Form<30, 60, 8, 33, 69>,
-    /// That of a key of 4096 bits.
+    /// The form of a key of 4096 bits.
     pub of_4096: Form<40, 80, 10, 45, 94>,
     /// The CRT values turned out not to belong to the key: it works only by `d`.
     wrong_crt: AtomicBool,

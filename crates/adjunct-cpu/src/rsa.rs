@@ -210,7 +210,7 @@ impl Key {
         Ctx::new().and_then(|ctx| ctx.is_prime(&Bn::new(number)?)).unwrap()
     }
 
-    /// Of a key without numbers.
+    /// Wraps a key that has no numbers yet.
     fn of(raw: library::Key, bits: usize) -> Key {
         Key {
             raw,

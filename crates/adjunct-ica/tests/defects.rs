@@ -141,7 +141,7 @@ fn statistics_that_are_too_short_kill_nobody() {
     assert_eq!(own.hashes(me()), 60, "and where all is well, it counts");
 }
 
-/// Nor does a file where the original has its own.
+/// A file in the place of the original's counters changes nothing.
 #[test]
 fn a_file_of_the_originals_changes_nothing() {
     let own = Own::new("file");

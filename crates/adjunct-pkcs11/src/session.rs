@@ -249,7 +249,7 @@ pub fn close_all(module: &'static InitState, slot: Option<&Slot>) {
 }
 
 impl Session {
-    /// Its slot.
+    /// The session's slot.
     #[inline]
     pub fn slot(&self) -> &'static Slot {
         self.slot

@@ -228,7 +228,7 @@ impl Row {
     /// The number of rows.
     pub const COUNT: usize = FIRST_ROW[Function::ALL.len()];
 
-    /// Its place in a block of counters, below [`Row::COUNT`].
+    /// The row's place in a block of counters, below [`Row::COUNT`].
     #[inline]
     pub const fn index(self) -> usize {
         self.0 as usize

@@ -46,7 +46,7 @@ pub struct Place {
 const _: () = assert!(WORDS < 1 << 16);
 
 impl Place {
-    /// That of a row, and of the reason where the path is software.
+    /// Makes the place of a row, and of the reason where the path is software.
     #[inline]
     pub const fn new(row: Row, function: Function, path: Path) -> Place {
         let line = row.index() * CELLS;

@@ -17,7 +17,7 @@ pub struct Rates {
 }
 
 impl Rates {
-    /// Of these; a median of 0 is the least number above it, so that it divides.
+    /// Makes the figures of these rates; a median of 0 becomes the least number above 0, so that a division by it is possible.
     pub fn of(rates: impl IntoIterator<Item = f64>) -> Rates {
         let rates: Vec<f64> = rates.into_iter().collect();
         let (low, high) = rates.iter().fold((f64::MAX, 0.0_f64), |(low, high), &r| (low.min(r), high.max(r)));
@@ -82,7 +82,7 @@ pub enum Verdict {
 }
 
 impl Verdict {
-    /// Its class in the style sheet of pages.
+    /// The verdict's class in the style sheet of pages.
     pub fn class(self) -> &'static str {
         match self {
             Verdict::Better => "good",

@@ -8,7 +8,7 @@ use std::ops::Deref;
 
 /// A row of a report: what serializes is its line of JSON, and its columns are its line of a table.
 pub trait Row: Serialize + Sized {
-    /// Its columns, from left to right.
+    /// The columns of the rows' table, from left to right.
     fn columns() -> Vec<Column<Self>>;
 }
 
@@ -89,7 +89,7 @@ impl<R> Column<R> {
         (self.cell)(row)
     }
 
-    /// Its cell on a page.
+    /// The column's cell of a row on a page.
     fn cell(&self, row: &R) -> Markup {
         let class = self.verdict.map(|of| of(row).map_or("", Verdict::class));
         html! {
@@ -121,7 +121,7 @@ impl<R: Row> Default for Table<R> {
 }
 
 impl<R> Table<R> {
-    /// Without rows.
+    /// Makes a table without rows.
     pub fn new(columns: Vec<Column<R>>) -> Table<R> {
         Table { columns, rows: Vec::new() }
     }
@@ -196,18 +196,18 @@ pub struct Trouble {
 }
 
 impl Trouble {
-    /// Of a row without a size among others without.
+    /// Makes the trouble of a row in a report whose rows have no sizes.
     pub fn new(function: String, error: &str) -> Trouble {
         Trouble { function, size: None, error: error.to_owned() }
     }
 
-    /// Of a row among such as have sizes.
+    /// Makes the trouble of a row, perhaps without a size, in a report whose rows have sizes.
     pub fn of_size(function: String, size: Option<usize>, error: &str) -> Trouble {
         Trouble { function, size: Some(size), error: error.to_owned() }
     }
 }
 
-/// A number with so many digits after the point.
+/// A number with `digits` digits after the point.
 pub fn fixed(value: f64, digits: usize) -> String {
     format!("{value:.digits$}")
 }

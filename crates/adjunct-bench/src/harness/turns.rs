@@ -1,7 +1,7 @@
 //! Sides that are measured in turns.
 
-/// The turns of so many sides in so many rounds, as round and side. Another side is first each round, and every other round goes backwards:
-/// what changes slowly (the clock frequency, a neighbour) hits all alike.
+/// The turns of `sides` sides in `rounds` rounds, as round and side. Another side is first in each round, and every other round runs in reverse
+/// order: slow changes (the clock frequency, load of other virtual machines) affect all alike.
 pub fn turns(sides: usize, rounds: usize) -> impl Iterator<Item = (usize, usize)> {
     (0..rounds).flat_map(move |round| order(sides, round).map(move |side| (round, side)))
 }
@@ -14,10 +14,10 @@ pub fn order(sides: usize, round: usize) -> impl Iterator<Item = usize> {
     })
 }
 
-/// Measures a slice of each side in each round; the slices by side. The first that fails ends it.
+/// Measures a slice of each side in each round, and gives the slices by side. The first failure ends it.
 ///
 /// # Errors
-/// That of the slice.
+/// The error of the slice.
 pub fn in_turns<T, E>(
     sides: usize,
     rounds: usize,

@@ -110,11 +110,11 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// In the order of the table.
+    /// All kinds, in the order of the table.
     pub const EVERY: [Kind; 7] =
         [Kind::Http, Kind::Stock, Kind::Rsa, Kind::Chosen, Kind::All, Kind::PeerRsa, Kind::PeerAll];
 
-    /// Its name.
+    /// The kind's name.
     pub fn name(self) -> &'static str {
         match self {
             Kind::Http => "http",

@@ -130,7 +130,7 @@ impl Kind {
     /// All kinds, in the order of the table.
     pub const ALL: [Kind; 5] = [Kind::Nginx, Kind::Apache, Kind::Haproxy, Kind::Postgresql, Kind::SServer];
 
-    /// Its name.
+    /// The kind's name.
     pub fn name(self) -> &'static str {
         match self {
             Kind::Nginx => "nginx",
@@ -169,7 +169,7 @@ pub enum Side {
 }
 
 impl Side {
-    /// In the order of the table.
+    /// All sides, in the order of the table.
     pub const ALL: [Side; 4] = [Side::Stock, Side::Lanes, Side::Card, Side::Cards];
 
     /// Name of the side: what serves there. On a CPU without lanes it names none.

@@ -55,7 +55,7 @@ impl Drop for Bn {
 }
 
 impl Bn {
-    /// From big-endian bytes; as wide as these are, zeros in front included.
+    /// Makes a number of big-endian bytes, as wide as these are, zeros in front included.
     pub(crate) fn new(bytes: &[u8]) -> Result<Bn, Error> {
         // SAFETY: the pointer and length describe the slice.
         let raw = unsafe { sys::BN_bin2bn(bytes.as_ptr(), bytes.len(), null_mut()) };

@@ -32,7 +32,7 @@ pub struct Chained<'a> {
 /// DES with one key or with three, in the modes the library has and in those that are made of blocks here; wiped when dropped.
 #[derive(Clone, Default)]
 pub struct Des {
-    /// Of one key the first alone.
+    /// The schedules of the keys; of one key the first alone.
     schedules: [library::Schedule; 3],
     triple: bool,
     given: Given,

@@ -59,7 +59,7 @@ type Bytes = [u8; 64];
 
 #[repr(align(64))]
 struct Constants {
-    /// Of each S-box, by its index.
+    /// The table of each S-box, by its index.
     tables: [Bytes; 8],
     windows: Bytes,
     /// Windows in which the last bit of a first window is where that has its gap, and the bits to take of the second windows.
@@ -403,7 +403,7 @@ struct Lanes<const G: usize> {
     out_step: [[usize; 8]; G],
 }
 
-/// As for [`super::encrypt_streams`].
+/// Encrypts streams; see [`super::encrypt_streams`].
 #[target_feature(enable = "avx512f,avx512bw,avx512vbmi,avx512bitalg,gfni")]
 pub(super) fn encrypt_streams<'a>(streams: impl Iterator<Item = Stream<'a>>) {
     let mut streams = streams.filter(|stream| stream.blocks > 0).peekable();

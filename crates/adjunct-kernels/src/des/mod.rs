@@ -54,7 +54,7 @@ impl Drop for Rounds {
 }
 
 impl Rounds {
-    /// Those of one key, or of three.
+    /// Makes the rounds of one key, or of three.
     ///
     /// # Panics
     /// For any other number.
@@ -65,14 +65,14 @@ impl Rounds {
         }
     }
 
-    /// Those of one key.
+    /// Makes the rounds of one key.
     pub fn single(schedule: &Schedule, encrypt: bool) -> Rounds {
         let mut rounds = Rounds { words: [0; 3 * ROUNDS], count: ROUNDS };
         rounds.set(0, schedule, encrypt);
         rounds
     }
 
-    /// Those of three keys: encryption, decryption, encryption, or backwards.
+    /// Makes the rounds of three keys: encryption, decryption, encryption, or backwards.
     pub fn triple(schedules: &[Schedule; 3], encrypt: bool) -> Rounds {
         let mut rounds = Rounds { words: [0; 3 * ROUNDS], count: 3 * ROUNDS };
         let [a, b, c] = schedules;

@@ -4,7 +4,7 @@ use super::sliced::{Buffer, avx2, wide};
 use super::{BLOCK, Kernel, Rounds, lookup};
 use crate::{InOut, wipe};
 
-/// From so many blocks on a pass of 512 takes less time than vectors of eight.
+/// The number of blocks from which on a pass of 512 takes less time than vectors of eight.
 const WORTH_A_PASS: usize = 112;
 
 #[repr(align(64))]

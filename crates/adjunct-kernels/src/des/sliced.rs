@@ -205,7 +205,7 @@ unsafe fn pass<V: Vector>(rounds: &Rounds, blocks: &mut Buffer) {
     }
 }
 
-/// In 512 bits.
+/// Passes on vectors of 512 bits.
 pub(super) mod wide {
     use super::{Buffer, Rounds};
     use std::arch::x86_64::__m512i;
@@ -220,7 +220,7 @@ pub(super) mod wide {
     }
 }
 
-/// In 256 bits.
+/// Passes on vectors of 256 bits.
 pub(super) mod avx2 {
     use super::{Buffer, Rounds};
     use std::arch::x86_64::__m256i;

@@ -202,7 +202,7 @@ pub fn injected() {
     }
 }
 
-/// The one of two PINs that opens the token.
+/// Finds which of the PINs opens the token.
 fn opens(session: &Session, who: CK_USER_TYPE, pins: &[&'static [u8]]) -> &'static [u8] {
     let mut tried = pins.iter().filter(|pin| match login(session, who, pin) {
         Ok(()) => true,

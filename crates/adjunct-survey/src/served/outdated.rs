@@ -25,7 +25,7 @@ pub struct Outdated {
     pub unit: Option<Unit>,
 }
 
-/// Those that were found, by name and advice.
+/// The services and processes to restart that were found, by name and advice.
 #[derive(Debug, Default)]
 pub struct Restarts(BTreeMap<(String, String), Outdated>);
 

@@ -13,12 +13,12 @@ pub struct Tally {
 }
 
 impl Tally {
-    /// That of an operation of `function` with a key of `bits`, by what serves it here.
+    /// Makes the tally of an operation of `function` with a key of `bits`, by what serves it here.
     pub fn new(function: Function, bits: usize) -> Tally {
         Tally::on(adjunct::ops::choice::path(function, bits), function, bits)
     }
 
-    /// That of one which OpenSSL's default provider does.
+    /// Makes the tally of an operation that OpenSSL's default provider does.
     pub fn delegated(function: Function, bits: usize) -> Tally {
         Tally::on(Path::Software(Reason::Delegated), function, bits)
     }

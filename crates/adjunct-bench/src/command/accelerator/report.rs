@@ -130,7 +130,7 @@ pub struct Units {
     pub ifma: Option<f64>,
     /// A round of AES, and how wide; `None` without.
     pub aes: Option<f64>,
-    /// Its instruction.
+    /// The instruction of the AES unit.
     pub aes_instruction: Option<&'static str>,
     /// Nanoseconds of CPU time that handing an operation over costs at least.
     pub handing_over_ns: f64,

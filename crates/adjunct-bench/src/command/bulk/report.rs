@@ -125,7 +125,7 @@ impl row::Row for Row {
 pub struct AesUnit {
     /// The instruction.
     pub instruction: &'static str,
-    /// Its rate, in 10^9 a second.
+    /// The rate of the instruction, in 10^9 a second.
     pub giga_per_second: f64,
 }
 

@@ -54,7 +54,7 @@ enum Answer {
     Failed(String),
 }
 
-/// The process that measures for us; ends when dropped.
+/// A process that measures for the command; ends when dropped.
 #[derive(Debug)]
 pub struct Worker {
     process: worker::Worker,

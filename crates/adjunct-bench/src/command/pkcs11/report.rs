@@ -29,13 +29,13 @@ struct Measured {
     /// Why there is no figure; `None` where there is one.
     #[serde(skip_serializing_if = "Option::is_none")]
     trouble: Option<String>,
-    /// That in a word.
+    /// The reason in a word.
     #[serde(skip)]
     short: &'static str,
 }
 
 impl Measured {
-    /// Its two columns: the rate, or a word for why there is none, and the CPU time.
+    /// The two columns of a module or of the provider: the rate, or a word for why there is none, and the CPU time.
     fn columns(name: &str, of: impl Fn(&Line) -> Option<&Measured> + Copy + 'static) -> [Column<Line>; 2] {
         let word = |measured: &Measured| measured.per_second.map_or_else(|| measured.short.to_owned(), rate);
         let cpu = |measured: &Measured| measured.cpu_us.map_or_else(String::new, time);

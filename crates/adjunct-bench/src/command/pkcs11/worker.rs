@@ -20,7 +20,7 @@ use std::time::{Duration, Instant};
 
 /// Time without an answer after which a module counts as hung.
 const PATIENCE: Duration = Duration::from_secs(60);
-/// And one that is to make a row's objects after so long.
+/// Time without an answer after which a module counts as hung while it makes a row's objects.
 const TO_PREPARE: Duration = crate::pkcs11::PATIENCE.saturating_add(PATIENCE);
 /// The longest time a module's process may take to end.
 const GRACE: Duration = Duration::from_secs(2);
@@ -118,7 +118,7 @@ impl Answer {
 #[derive(Debug)]
 pub struct Worker {
     process: worker::Worker,
-    /// What the module calls itself.
+    /// The module's own description and version.
     pub name: String,
 }
 

@@ -18,7 +18,7 @@ const PATIENCE: Duration = Duration::from_secs(60);
 /// A load that is not needed any more may end its slice for so long.
 const GRACE: Duration = Duration::from_secs(2);
 
-/// What the load is asked.
+/// A request to the process of the load.
 #[derive(Debug, Serialize, Deserialize)]
 enum Ask {
     /// Makes one transaction and verifies everything in it.

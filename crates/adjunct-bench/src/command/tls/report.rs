@@ -27,7 +27,7 @@ pub struct Measured {
     pub by_card: u64,
     /// The time that workers of cards were busy.
     pub card_busy: f64,
-    /// Its time, the lead-ins too, for what cards and counters tell.
+    /// The time of the slices with their lead-ins, over which cards and counters are read.
     pub seconds: f64,
 }
 
@@ -72,7 +72,7 @@ pub struct Row {
     pub errors: u64,
     #[serde(skip_serializing_if = "String::is_empty")]
     pub error: String,
-    /// Its case in the table.
+    /// The title of the row's case in the table.
     pub title: String,
     /// Transactions a second of each round, and microseconds of CPU time for one.
     #[serde(skip)]

@@ -60,7 +60,7 @@ impl CrtKey {
         Ok(())
     }
 
-    /// In lanes or by a card; `None` where they do not take the key, or something is wrong with it or the input.
+    /// Does the operation in lanes or by a card; `None` where they do not take the key, or something is wrong with it or the input.
     fn elsewhere(&self, input: &[u8], out: &mut [u8]) -> Option<Outcome> {
         let taken = self.routed.taken()?;
         let zeros = out.len().checked_sub(taken.size()).filter(|_| input.len() == out.len())?;

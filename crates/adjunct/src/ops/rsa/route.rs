@@ -16,14 +16,14 @@ use zeroize::Zeroizing;
 #[derive(Debug)]
 pub(super) struct Routed {
     route: Route,
-    /// What the lanes need of it; `None` where neither they nor cards take it.
+    /// The key as lanes need it; `None` where neither they nor cards take it.
     prepared: Option<Entry<Prepared>>,
-    /// The key as requests to cards bring it ([`wire`]), made when the first one does.
+    /// The key as requests to cards contain it ([`wire`]), made for the first such request.
     wire: WriteOnce<Zeroizing<Vec<u8>>>,
 }
 
 impl Routed {
-    /// Of a key; of none, the CPU does all of it.
+    /// Prepares a key; without one, the CPU does every operation.
     ///
     /// # Errors
     /// [`Error::Memory`].

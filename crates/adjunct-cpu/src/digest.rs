@@ -104,7 +104,7 @@ methods! {
         sha::sha1_update(c, data, length), sha::sha1_finish(out, c);
     SHA224 "SHA2-224" c"SHA2-224:SHA-224:SHA224:2.16.840.1.101.3.4.2.4" 675 Sha224 Some(HmacSha2_256), 28 64 false SHA256_CTX,
         |c, data, length, out| sha::sha224_init(c),
-        sha::sha256_update(c, data, length), sha::sha256_finish(out, c);
+        sha::sha224_update(c, data, length), sha::sha224_finish(out, c);
     SHA256 "SHA2-256" c"SHA2-256:SHA-256:SHA256:2.16.840.1.101.3.4.2.1" 672 Sha256 Some(HmacSha2_256), 32 64 false SHA256_CTX,
         |c, data, length, out| sha::sha256_init(c),
         sha256::update(c, data, length), sha256::finish(out, c);

@@ -18,6 +18,7 @@ pub mod mldsa;
 pub mod mlkem;
 #[cfg(not(target_arch = "x86_64"))]
 pub(crate) mod poly1305;
+mod objects;
 mod private;
 #[cfg(test)]
 mod private_tests;

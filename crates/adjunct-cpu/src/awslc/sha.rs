@@ -55,10 +55,12 @@ family! { SHA_CTX, [
     sha1_init lc::SHA1_Init;
 ] sha1_update lc::SHA1_Update, sha1_finish lc::SHA1_Final }
 
-// `SHA256_Update` and `SHA256_Final` serve SHA-224 too.
 family! { SHA256_CTX, [
     /// Begins SHA-224.
     sha224_init lc::SHA224_Init;
+] sha224_update lc::SHA224_Update, sha224_finish lc::SHA224_Final }
+
+family! { SHA256_CTX, [
     /// Begins SHA-256.
     sha256_init lc::SHA256_Init;
 ] sha256_update lc::SHA256_Update, sha256_finish lc::SHA256_Final }

@@ -16,9 +16,9 @@ pub mod locks;
 mod memory;
 pub mod mldsa;
 pub mod mlkem;
+mod objects;
 #[cfg(not(target_arch = "x86_64"))]
 pub(crate) mod poly1305;
-mod objects;
 mod private;
 #[cfg(test)]
 mod private_tests;

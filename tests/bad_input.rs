@@ -51,7 +51,9 @@ impl Machine {
             }
         });
         assert!(copied, "/etc is not copied");
-        copy_program(&target().join("adjunct"), &lab.path("adjunct"));
+        for program in ["adjunct", "adjunct-bench"] {
+            copy_program(&target().join(program), &lab.path(program));
+        }
         // The home of root and of nobody, for ssh asks /etc/passwd and not HOME.
         let passwd = std::fs::read_to_string(lab.path("etc/passwd")).expect("passwd");
         let home = lab.path("home").display().to_string();

@@ -84,6 +84,22 @@ impl<R> Column<R> {
         Column::new(false, width, head, cell)
     }
 
+    /// A column of rates, times or counts, with the digits of [`number`].
+    pub fn rate(width: usize, head: &str, of: fn(&R) -> f64) -> Column<R>
+    where
+        R: 'static,
+    {
+        Column::right(width, head, move |row| number(of(row)))
+    }
+
+    /// A column of ratios, with two decimals.
+    pub fn ratio(width: usize, head: &str, of: fn(&R) -> f64) -> Column<R>
+    where
+        R: 'static,
+    {
+        Column::right(width, head, move |row| fixed(of(row), 2))
+    }
+
     /// What a row has there, if anything.
     pub fn of(&self, row: &R) -> Option<String> {
         (self.cell)(row)

@@ -3,8 +3,8 @@
 use super::generate::{Pair, no_params};
 use super::hash::Hash;
 use super::params::Shape;
-use super::registry::{CURVE448, CURVES, Entry, SIGNS, Signs};
-use super::sign::{self, Family};
+use super::registry::{CURVE448, CURVES, Entry, SIGNS};
+use super::sign::{ECDSA, EDDSA};
 use super::{Mechanism, derive::Derive};
 use crate::object::attributes::Attributes;
 use crate::object::key::{Curve, Key, has_curve448};
@@ -14,15 +14,6 @@ use adjunct::ops::ecx::{ed448, ed25519, x448, x25519};
 use adjunct_ossl::default_provider::curve448;
 use cryptoki_sys::*;
 use std::sync::Arc;
-
-const ECDSA: Signs = Signs {
-    signer: |mechanism, key| sign::signer(Family::Ecdsa, mechanism, &key),
-    verifier: |mechanism, key| sign::verifier(Family::Ecdsa, mechanism, &key),
-};
-const EDDSA: Signs = Signs {
-    signer: |mechanism, key| sign::signer(Family::Eddsa, mechanism, &key),
-    verifier: |mechanism, key| sign::verifier(Family::Eddsa, mechanism, &key),
-};
 
 /// A mechanism of the curves in Weierstrass form, by the bits of their fields.
 const fn weierstrass(kind: CK_MECHANISM_TYPE, flags: CK_FLAGS, shape: Shape) -> Entry {

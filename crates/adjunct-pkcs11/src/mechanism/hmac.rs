@@ -5,6 +5,7 @@ use super::hash::Hash;
 use super::mac;
 use super::params::Shape;
 use super::registry::{Entry, LONG, SIGNS};
+use crate::rv::Rv;
 use cryptoki_sys::*;
 
 /// The HMAC with a hash.
@@ -20,7 +21,7 @@ const fn general(kind: CK_MECHANISM_TYPE, hash: Hash) -> Entry {
 /// Keys for the HMAC with a hash: as long as its result, where the template does not say.
 const fn keys(kind: CK_MECHANISM_TYPE, hash: Hash) -> Entry {
     Entry::new(kind, 1, LONG, CKF_GENERATE, Shape::Ignored).hash(hash).secret(|mechanism, template| {
-        let hash = mechanism.entry.hash.unwrap_or(Hash::Sha256);
+        let hash = mechanism.entry.hash.ok_or(Rv(CKR_MECHANISM_INVALID))?;
         random_key(mechanism, template, key_type(hash), Some(hash.size() as CK_ULONG), |_| true)
     })
 }

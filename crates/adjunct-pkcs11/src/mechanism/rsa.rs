@@ -3,9 +3,9 @@
 use super::generate::{Pair, no_params};
 use super::hash::Hash;
 use super::params::Shape;
-use super::registry::{CIPHERS, Entry, RECOVERS, SIGNS, Signs, WRAPS};
-use super::sign::Family;
-use super::{Mechanism, rsa_cipher, sign};
+use super::registry::{CIPHERS, Entry, RECOVERS, SIGNS, WRAPS};
+use super::sign::{PKCS1, PSS, RAW};
+use super::{Mechanism, rsa_cipher};
 use crate::object::attributes::Attributes;
 use crate::object::key::Key;
 use crate::rv::{Result, Rv, ensure};
@@ -16,19 +16,6 @@ use std::sync::Arc;
 /// The sizes of keys that the standard's functions name, in bits.
 const LEAST: CK_ULONG = 512;
 const MOST: CK_ULONG = 16384;
-
-const PKCS1: Signs = Signs {
-    signer: |mechanism, key| sign::signer(Family::Pkcs1, mechanism, &key),
-    verifier: |mechanism, key| sign::verifier(Family::Pkcs1, mechanism, &key),
-};
-const RAW: Signs = Signs {
-    signer: |mechanism, key| sign::signer(Family::Raw, mechanism, &key),
-    verifier: |mechanism, key| sign::verifier(Family::Raw, mechanism, &key),
-};
-const PSS: Signs = Signs {
-    signer: |mechanism, key| sign::signer(Family::Pss, mechanism, &key),
-    verifier: |mechanism, key| sign::verifier(Family::Pss, mechanism, &key),
-};
 
 const fn entry(kind: CK_MECHANISM_TYPE, flags: CK_FLAGS, shape: Shape) -> Entry {
     Entry::new(kind, LEAST, MOST, flags, shape)

@@ -3,6 +3,7 @@
 use super::Mechanism;
 use super::hash::Hash;
 use super::params::Params;
+use super::registry::Signs;
 use crate::object::Held;
 use crate::object::key::Key;
 use crate::operation::{Again, Signer, Verifier};
@@ -50,13 +51,29 @@ struct Signing {
 
 /// The family of a mechanism's scheme.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Family {
+enum Family {
     Pkcs1,
     Raw,
     Pss,
     Ecdsa,
     Eddsa,
 }
+
+/// The signatures of a family; a mechanism's entry says the hash.
+macro_rules! signs {
+    ($family:expr) => {
+        Signs {
+            signer: |mechanism, key| signer($family, mechanism, &key),
+            verifier: |mechanism, key| verifier($family, mechanism, &key),
+        }
+    };
+}
+
+pub const PKCS1: Signs = signs!(Family::Pkcs1);
+pub const RAW: Signs = signs!(Family::Raw);
+pub const PSS: Signs = signs!(Family::Pss);
+pub const ECDSA: Signs = signs!(Family::Ecdsa);
+pub const EDDSA: Signs = signs!(Family::Eddsa);
 
 /// The form of Ed25519 or Ed448 that parameters ask for; `None` of the plain one (PKCS #11 3.2, 6.3.14).
 fn eddsa_form(params: Params<'_>) -> Result<Option<(bool, Vec<u8>)>> {
@@ -215,7 +232,7 @@ fn failed(error: adjunct::Error) -> Rv {
 ///
 /// # Errors
 /// `CKR_MECHANISM_PARAM_INVALID`, `CKR_KEY_TYPE_INCONSISTENT`.
-pub fn signer(family: Family, mechanism: Mechanism<'_>, key: &Held) -> Result<Box<dyn Signer>> {
+fn signer(family: Family, mechanism: Mechanism<'_>, key: &Held) -> Result<Box<dyn Signer>> {
     let signing = Signing::new(family, mechanism, key)?;
     let private = match &**key.key_here()? {
         Key::Rsa(key) => key.is_private(),
@@ -232,7 +249,7 @@ pub fn signer(family: Family, mechanism: Mechanism<'_>, key: &Held) -> Result<Bo
 ///
 /// # Errors
 /// As [`signer`].
-pub fn verifier(family: Family, mechanism: Mechanism<'_>, key: &Held) -> Result<Box<dyn Verifier>> {
+fn verifier(family: Family, mechanism: Mechanism<'_>, key: &Held) -> Result<Box<dyn Verifier>> {
     Ok(Box::new(Signing::new(family, mechanism, key)?))
 }
 

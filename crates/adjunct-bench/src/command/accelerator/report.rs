@@ -44,27 +44,23 @@ pub struct Row {
 
 impl row::Row for Row {
     fn columns() -> Vec<Column<Row>> {
-        let rate =
-            |width: usize, head: &str, of: fn(&Row) -> f64| Column::right(width, head, move |row| number(of(row)));
-        let ratio =
-            |width: usize, head: &str, of: fn(&Row) -> f64| Column::right(width, head, move |row| fixed(of(row), 2));
         vec![
             Column::left(18, "operations/s", |row: &Row| row.function.clone()),
             Column::right(4, "thr", |row: &Row| row.threads.to_string()),
-            rate(9, "stock", |row| row.stock),
-            rate(9, "AWS-LC", |row| row.library),
-            rate(9, "alone", |row| row.alone),
-            rate(9, "adjunct", |row| row.adjunct),
-            ratio(7, "ratio", |row| row.ratio),
-            ratio(6, "lib", |row| row.library_ratio),
-            ratio(7, "alone", |row| row.alone_ratio),
-            ratio(6, "CPU", |row| row.alone_cpu_ratio),
-            ratio(6, "CPUs", |row| row.cpus),
+            Column::rate(9, "stock", |row| row.stock),
+            Column::rate(9, "AWS-LC", |row| row.library),
+            Column::rate(9, "alone", |row| row.alone),
+            Column::rate(9, "adjunct", |row| row.adjunct),
+            Column::ratio(7, "ratio", |row| row.ratio),
+            Column::ratio(6, "lib", |row| row.library_ratio),
+            Column::ratio(7, "alone", |row| row.alone_ratio),
+            Column::ratio(6, "CPU", |row| row.alone_cpu_ratio),
+            Column::ratio(6, "CPUs", |row| row.cpus),
             Column::right(6, "cap", |row: &Row| row.capacity.map(|capacity| fixed(capacity, 2))),
-            rate(9, "p50 us", |row| row.p50_us),
-            rate(9, "p99 us", |row| row.p99_us),
-            rate(11, "stock p50", |row| row.stock_us[0]),
-            rate(9, "p99", |row| row.stock_us[1]),
+            Column::rate(9, "p50 us", |row| row.p50_us),
+            Column::rate(9, "p99 us", |row| row.p99_us),
+            Column::rate(11, "stock p50", |row| row.stock_us[0]),
+            Column::rate(9, "p99", |row| row.stock_us[1]),
             Column::right(6, "lanes", |row: &Row| row.lanes.map(|lanes| fixed(lanes, 1))),
             Column::right(7, "+-", |row: &Row| percent(row.scatter) + " %"),
         ]

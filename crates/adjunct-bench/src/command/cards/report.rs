@@ -41,29 +41,25 @@ pub struct Row {
 
 impl row::Row for Row {
     fn columns() -> Vec<Column<Row>> {
-        let rate =
-            |width: usize, head: &str, of: fn(&Row) -> f64| Column::right(width, head, move |row| number(of(row)));
-        let ratio =
-            |width: usize, head: &str, of: fn(&Row) -> f64| Column::right(width, head, move |row| fixed(of(row), 2));
         vec![
             Column::left(18, "operations/s", |row: &Row| row.function.clone()),
             Column::right(5, "proc", |row: &Row| row.processes.to_string()),
-            rate(9, "stock", |row| row.stock),
-            rate(9, "alone", |row| row.alone),
-            rate(9, "card", |row| row.card),
-            ratio(7, "ratio", |row| row.ratio),
-            ratio(7, "alone", |row| row.detail.alone_ratio),
-            ratio(6, "CPU", |row| row.detail.alone_cpu_ratio),
+            Column::rate(9, "stock", |row| row.stock),
+            Column::rate(9, "alone", |row| row.alone),
+            Column::rate(9, "card", |row| row.card),
+            Column::ratio(7, "ratio", |row| row.ratio),
+            Column::ratio(7, "alone", |row| row.detail.alone_ratio),
+            Column::ratio(6, "CPU", |row| row.detail.alone_cpu_ratio),
             Column::right(6, "cap", |row: &Row| row.detail.capacity.map(|capacity| fixed(capacity, 2))),
-            rate(9, "p50 us", |row| row.p50_us),
-            rate(9, "p99 us", |row| row.p99_us),
-            rate(11, "stock p50", |row| row.detail.stock.p50_us),
-            rate(9, "p99", |row| row.detail.stock.p99_us),
+            Column::rate(9, "p50 us", |row| row.p50_us),
+            Column::rate(9, "p99 us", |row| row.p99_us),
+            Column::rate(11, "stock p50", |row| row.detail.stock.p50_us),
+            Column::rate(9, "p99", |row| row.detail.stock.p99_us),
             Column::right(6, "card", |row: &Row| percent(row.detail.by_card) + "%"),
             Column::right(6, "lanes", |row: &Row| row.lanes.map(|lanes| fixed(lanes, 1))),
-            rate(9, "CPU us", |row| row.cpu_us),
-            rate(7, "alone", |row| row.detail.alone.cpu_us),
-            rate(7, "stock", |row| row.detail.stock.cpu_us),
+            Column::rate(9, "CPU us", |row| row.cpu_us),
+            Column::rate(7, "alone", |row| row.detail.alone.cpu_us),
+            Column::rate(7, "stock", |row| row.detail.stock.cpu_us),
             Column::right(6, "+-", |row: &Row| {
                 percent((row.detail.card.fastest - row.detail.card.slowest) / 2.0) + "%"
             }),

@@ -2,6 +2,7 @@
 //! machine.
 //!
 //! * [`wire`]: the messages of a request and its reply.
+//! * [`frame`]: the frame of a message to a service of any mode.
 //! * [`crowd`]: the page by which all know how crowded the machine is.
 //! * This module: the client, which asks a card for an operation.
 //!
@@ -22,6 +23,7 @@
 mod connection;
 pub mod crowd;
 mod deadline;
+pub mod frame;
 pub mod wire;
 
 use adjunct_base::catalogue::{Queue, Refusal};

@@ -292,7 +292,8 @@ impl Daemon {
         })
     }
 
-    /// Ends the daemon: cards finish what they work on. Systemd's sockets stay, and with them programs that wait to be accepted by the next daemon.
+    /// Ends the daemon: cards finish what they work on. Systemd's sockets stay. A program that waits there to be accepted would have systemd start the
+    /// next daemon, though the service was to stop: its connection is closed, and it does its own work.
     fn end(mut self) -> io::Result<()> {
         let _ = sd_notify::notify(&[sd_notify::NotifyState::Stopping]);
         for name in self.nodes.list().into_iter().map(|node| node.name) {
@@ -304,6 +305,7 @@ impl Daemon {
             }
         }
         self.cards.leave();
+        while let Ok(Some(_)) = link::accept(&self.programs) {}
         Ok(())
     }
 }

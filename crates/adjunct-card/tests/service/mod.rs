@@ -3,6 +3,7 @@
 use crate::ONE;
 use crate::common::*;
 use adjunct_card::control::{self, Device, Reply, Request};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::net::{SocketAddrUnix, bind, listen};
 use std::os::fd::AsRawFd;
 use std::os::unix::process::CommandExt;
@@ -46,7 +47,17 @@ fn sockets_that_are_given_keep_nothing_waiting() {
     let before = daemon.pid_of(0);
     signal(before, libc::SIGKILL);
     until("another card", || ![0, before].contains(&daemon.pid_of(0)));
+    // A program that is about to be accepted when the service is stopped does not have systemd start it again.
+    let processes = [daemon.pid(), daemon.pid_of(0)];
+    processes.into_iter().for_each(|process| signal(process, libc::SIGSTOP));
+    let waiting: Vec<_> =
+        (0..8).map(|_| connect(&daemon.of().socket()).expect("a place among those that wait")).collect();
+    signal(processes[0], libc::SIGTERM);
+    processes.into_iter().for_each(|process| signal(process, libc::SIGCONT));
     assert!(daemon.end().status.success());
+    let mut polled = [PollFd::new(&sockets[0], PollFlags::IN)];
+    assert_eq!(poll(&mut polled, Some(&Timespec { tv_sec: 0, tv_nsec: 0 })), Ok(0), "programs wait to be accepted");
+    drop(waiting);
     assert!(daemon.of().socket().exists() && daemon.of().control().exists(), "what systemd made is systemd's");
 }
 

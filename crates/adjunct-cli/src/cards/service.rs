@@ -63,7 +63,7 @@ struct How {
 
 /// The report of an action.
 #[derive(Debug, Serialize)]
-struct Report<'a> {
+struct ServiceReport<'a> {
     action: &'a str,
     /// Whether anything was changed, or would have been.
     changed: bool,
@@ -78,7 +78,7 @@ struct Report<'a> {
 
 impl How {
     /// Prints the report, or a sentence.
-    fn tell(&self, report: &Report<'_>, sentence: &str) -> Result<ExitCode, Failure> {
+    fn tell(&self, report: &ServiceReport<'_>, sentence: &str) -> Result<ExitCode, Failure> {
         if self.json { output::print_json(report) } else { output::print(&format!("{sentence}\n")) }?;
         Ok(ExitCode::SUCCESS)
     }
@@ -167,14 +167,14 @@ pub fn enable(args: &Enable) -> Result<ExitCode, Failure> {
     let How { dry_run, json } = args.how;
     is_root()?;
     by_systemd()?;
-    let mut report = Report { action: "enable", changed: false, dry_run, possible: true, online: 0, why: "" };
+    let mut report = ServiceReport { action: "enable", changed: false, dry_run, possible: true, online: 0, why: "" };
     let config = Config::read(Path::new(config::PATH), false).map_err(|error| not_enabled(&error.to_string()))?;
     // Asked here, before anything is started: a card's process would say the same.
     if !adjunct::card::work::available() && !config.without_lanes {
         if !json {
             return Err(not_enabled(NO_LANES));
         }
-        output::print_json(&Report { possible: false, why: NO_LANES, ..report })?;
+        output::print_json(&ServiceReport { possible: false, why: NO_LANES, ..report })?;
         return Ok(ExitCode::FAILURE);
     }
     // An administrator may have taken cards offline: that stays.
@@ -239,7 +239,7 @@ pub fn disable(args: &Disable) -> Result<ExitCode, Failure> {
     let is_left = || folder.exists() && matches!(state::read(&Folder::at(SYSTEM).state()), Err(Error::NotRunning));
     let changed = have("is-enabled").chain(have("is-active")).any(|state| state) || is_left();
     let possible = adjunct::card::work::available();
-    let report = Report { action: "disable", changed, dry_run, possible, online: 0, why: "" };
+    let report = ServiceReport { action: "disable", changed, dry_run, possible, online: 0, why: "" };
     let said = match (changed, dry_run) {
         (false, _) => "the cards are not enabled",
         (true, true) => "the cards would be disabled",
@@ -266,7 +266,7 @@ fn end_by_hand(how: &How) -> Result<ExitCode, Failure> {
     let pid = pid.filter(is_ours).and_then(|pid| Pid::from_raw(pid.cast_signed()));
     let possible = adjunct::card::work::available();
     let changed = pid.is_some() || Page::find(folder.path()).is_ok_and(|(page, _)| page.cards() != 0);
-    let report = Report { action: "disable", changed, dry_run: how.dry_run, possible, online: 0, why: "" };
+    let report = ServiceReport { action: "disable", changed, dry_run: how.dry_run, possible, online: 0, why: "" };
     let said = match (changed, how.dry_run) {
         (false, _) => "no adjunctd runs, and systemd does not: there is nothing to disable",
         (true, true) => "adjunctd would be ended",

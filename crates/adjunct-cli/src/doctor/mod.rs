@@ -91,7 +91,7 @@ pub struct Args {
 
 /// The report about one subject.
 #[derive(Debug, Serialize)]
-struct Report {
+struct DoctorReport {
     subject: String,
     kind: Kind,
     state: State,
@@ -251,7 +251,7 @@ fn one(
         let sentence = format!("{word}: {}", verdict.sentence());
         let (kind, cause) = (subject.kind(), verdict.cause);
         let (subject, hidden_processes) = (word.to_owned(), hidden);
-        output::print_json(&Report {
+        output::print_json(&DoctorReport {
             subject,
             kind,
             state,

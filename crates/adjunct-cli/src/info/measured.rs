@@ -13,7 +13,7 @@ const RECORD: u64 = 16384;
 
 /// The part of a report of `adjunct bench openssl --json` that is read.
 #[derive(Debug, Deserialize)]
-struct Report {
+struct MeasuredReport {
     header: Header,
     rows: Vec<Row>,
     #[serde(default)]
@@ -77,7 +77,7 @@ pub(super) fn find(named: Option<&Path>, cpu: &str) -> Result<Result<Option<Meas
 
 impl Measured {
     fn of(bytes: &[u8], cpu: &str) -> Result<Measured, String> {
-        let report: Report =
+        let report: MeasuredReport =
             serde_json::from_slice(bytes).map_err(|e| format!("no report of 'adjunct bench openssl --json': {e}"))?;
         if let Some(why) = report.incomplete {
             return Err(format!("the measurement is not whole ({why})"));

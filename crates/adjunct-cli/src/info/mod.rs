@@ -10,7 +10,7 @@ pub use pays::Pays;
 
 use adjunct::cpu;
 use adjunct_tool::{Failure, output};
-use adjunct_ztools::info::{Facts, Library, Report, What};
+use adjunct_ztools::info::{Facts, InfoReport, Library, What};
 use serde::Serialize;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -66,7 +66,7 @@ pub fn run(args: &Args) -> Result<ExitCode, Failure> {
         output::print_json(&All { facts: &facts, pays: &pays })?;
     } else {
         let style = output::Style::of_stdout();
-        let text = |facts: &Facts, _: &Report| table::render(facts, style) + "\n" + &pays.text(style);
+        let text = |facts: &Facts, _: &InfoReport| table::render(facts, style) + "\n" + &pays.text(style);
         output::print(&args.what.text(&facts, Library::OpenSsl, text))?;
     }
     Ok(ExitCode::SUCCESS)

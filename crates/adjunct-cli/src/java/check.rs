@@ -64,7 +64,7 @@ struct Checked {
 }
 
 #[derive(Debug, Serialize)]
-struct Report {
+struct CheckReport {
     java: String,
     errors: usize,
     warnings: usize,
@@ -102,7 +102,7 @@ pub fn run(args: &Args) -> Result<ExitCode, Failure> {
     let of = |severity| checker.done.iter().flat_map(|c| &c.findings).filter(|f| f.severity == severity).count();
     let (errors, warnings) = (of(Severity::Error), of(Severity::Warning));
     let java = jdk.map_or_else(|| dialect.to_string(), |jdk| jdk.shown());
-    let report = Report { java, errors, warnings, files: checker.done };
+    let report = CheckReport { java, errors, warnings, files: checker.done };
     if args.json {
         output::print_json(&report)?;
     } else {
@@ -111,7 +111,7 @@ pub fn run(args: &Args) -> Result<ExitCode, Failure> {
     Ok(if errors > 0 { ExitCode::FAILURE } else { ExitCode::SUCCESS })
 }
 
-fn text(report: &Report, style: Style) -> String {
+fn text(report: &CheckReport, style: Style) -> String {
     let mut text = format!("{}\n", style.faint(&format!("read as by {}", shown(&report.java))));
     for checked in &report.files {
         for finding in &checked.findings {

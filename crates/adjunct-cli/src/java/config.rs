@@ -82,7 +82,7 @@ pub struct Args {
 }
 
 #[derive(Debug, Serialize)]
-struct Report {
+struct ConfigReport {
     java: String,
     module: PathBuf,
     #[serde(rename = "for")]
@@ -152,7 +152,7 @@ pub fn run(args: &Args) -> Result<ExitCode, Failure> {
         files = if written.is_ok() { vec![config, security.clone()] } else { Vec::new() };
     }
     let option = format!("-Djava.security.properties={}", security.display());
-    let report = Report {
+    let report = ConfigReport {
         java: plan.java.clone(),
         module: module.clone(),
         purpose: args.purpose,
@@ -314,7 +314,7 @@ fn write(args: &Args, files: [(&PathBuf, String); 2]) -> Result<(), Failure> {
     Ok(())
 }
 
-fn text(report: &Report, failed: bool, style: Style) -> String {
+fn text(report: &ConfigReport, failed: bool, style: Style) -> String {
     let mut text = format!(
         "{}\n{}\n",
         style.strong(&format!("Java    {}", shown(&report.java))),

@@ -173,7 +173,7 @@ struct Handshake {
 }
 
 #[derive(Debug, Serialize)]
-struct Report {
+struct VerifyReport {
     java: String,
     config: PathBuf,
     providers: Vec<String>,
@@ -212,7 +212,7 @@ pub fn run(args: &Args) -> Result<ExitCode, Failure> {
         }
     }
     let counted = Counted::apart("java-verify");
-    let mut seen = Seen { counted: &counted, report: Report::of(&jdk, args), before: None, absent: false };
+    let mut seen = Seen { counted: &counted, report: VerifyReport::of(&jdk, args), before: None, absent: false };
     let options = |command: &mut std::process::Command| {
         command.arg(format!("-Djava.security.properties={}", security.display()));
         if let Some(groups) = &args.groups {
@@ -252,7 +252,7 @@ pub fn run(args: &Args) -> Result<ExitCode, Failure> {
 }
 
 /// Shows the handshakes that were whole when the run was ended, as far as they are known then: Java's own recording comes at its end.
-fn partly(args: &Args, mut report: Report, mut ended: Ended) -> Result<ExitCode, Failure> {
+fn partly(args: &Args, mut report: VerifyReport, mut ended: Ended) -> Result<ExitCode, Failure> {
     report.handshakes.retain(|handshake| !handshake.suite.is_empty() || handshake.error.is_some());
     let shown = match (report.handshakes.is_empty(), args.json) {
         (true, _) => Ok(()),
@@ -342,7 +342,7 @@ fn trusted(args: &Args, jdk: &Jdk, config: &Path, bytes: &[u8]) -> Result<(), Fa
 /// The program's output so far.
 struct Seen<'a> {
     counted: &'a Counted,
-    report: Report,
+    report: VerifyReport,
     before: Option<Snapshot>,
     absent: bool,
 }
@@ -413,9 +413,9 @@ fn counts(moved: &Snapshot) -> Vec<Count> {
     all
 }
 
-impl Report {
-    fn of(jdk: &Jdk, args: &Args) -> Report {
-        Report {
+impl VerifyReport {
+    fn of(jdk: &Jdk, args: &Args) -> VerifyReport {
+        VerifyReport {
             java: jdk.shown(),
             config: args.config.clone(),
             providers: Vec::new(),
@@ -472,10 +472,10 @@ mod tests {
         Service { part, service, asked: "SunPKCS11-a".to_owned(), served: served.to_owned(), offered, calls: 1 }
     }
 
-    fn report(services: Vec<Service>, counted: Vec<Count>) -> Report {
+    fn report(services: Vec<Service>, counted: Vec<Count>) -> VerifyReport {
         let handshake =
             Handshake { name: "TLS 1.3 RSA".to_owned(), suite: "S".to_owned(), error: None, services, counted };
-        let mut report = Report {
+        let mut report = VerifyReport {
             java: "OpenJDK".to_owned(),
             config: PathBuf::from("a.cfg"),
             providers: vec!["SunPKCS11-a at place 1".to_owned()],

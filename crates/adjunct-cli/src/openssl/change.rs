@@ -2,7 +2,7 @@
 
 use super::check::{self, Check, Depth};
 use super::file::ConfigFile;
-use super::report::{self, Report};
+use super::report::{self, ChangeReport};
 use super::{Consent, DisableArgs, EnableArgs, Target, engine};
 use crate::diff;
 use adjunct::config::{Group, Groups};
@@ -22,7 +22,7 @@ use std::path::{Path, PathBuf};
 
 /// The report of a change to one target, and the resulting state in words.
 pub(super) struct Done {
-    pub report: Report,
+    pub report: ChangeReport,
     pub state: &'static str,
 }
 
@@ -65,7 +65,7 @@ pub(super) fn enable(args: &EnableArgs) -> Result<Done, Failure> {
     let original = adjunct_openssl_conf::strip(&file.bytes).map_err(refused)?.unwrap_or_else(|| file.bytes.clone());
     let wanted = wanted(args, &original)?;
     let edited = adjunct_openssl_conf::enable(&original, &wanted.options, &FromDisk).map_err(refused)?;
-    let mut report = Report::new("enable", Target::All, &file.path, args.consent.dry_run);
+    let mut report = ChangeReport::new("enable", Target::All, &file.path, args.consent.dry_run);
     report.files = vec![file.path.clone()];
     report.changed = edited != file.bytes;
     report.notes = wanted.notes;
@@ -88,7 +88,7 @@ pub(super) fn disable(args: &DisableArgs) -> Result<Done, Failure> {
     let file = ConfigFile::open(&args.common.config()?)?;
     let refused = |refused: Refused| Failure::new(format!("{}: {refused}", file.path.display()));
     let stripped = adjunct_openssl_conf::strip(&file.bytes).map_err(refused)?;
-    let mut report = Report::new("disable", Target::All, &file.path, args.consent.dry_run);
+    let mut report = ChangeReport::new("disable", Target::All, &file.path, args.consent.dry_run);
     report.files = vec![file.path.clone()];
     report.changed = stripped.is_some();
     let Some(stripped) = stripped else {
@@ -158,7 +158,7 @@ fn by_hand(config: &[u8]) -> Option<String> {
 ///
 /// # Errors
 /// As [`ask::consented`].
-pub(super) fn agreed(report: &Report, consent: Consent, json: bool, question: &str) -> Result<bool, Failure> {
+pub(super) fn agreed(report: &ChangeReport, consent: Consent, json: bool, question: &str) -> Result<bool, Failure> {
     if !json {
         output::print(&diff::painted(&report.diff, Style::of_stdout()))?;
     }

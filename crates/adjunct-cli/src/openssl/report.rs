@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 
 /// The report of a change.
 #[derive(Debug, Clone, Serialize)]
-pub(super) struct Report {
+pub(super) struct ChangeReport {
     /// `enable` or `disable`.
     pub action: &'static str,
     /// The target of the change.
@@ -36,10 +36,10 @@ pub(super) struct Report {
     pub notes: Vec<String>,
 }
 
-impl Report {
+impl ChangeReport {
     /// A report of nothing done yet.
-    pub fn new(action: &'static str, target: Target, config: &Path, dry_run: bool) -> Report {
-        Report {
+    pub fn new(action: &'static str, target: Target, config: &Path, dry_run: bool) -> ChangeReport {
+        ChangeReport {
             action,
             target,
             config: config.to_owned(),

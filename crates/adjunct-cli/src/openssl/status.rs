@@ -20,7 +20,7 @@ const NOT_ENABLED: u8 = 3;
 
 /// The report of `status`.
 #[derive(Debug, Clone, Serialize)]
-struct Report {
+struct StatusReport {
     #[serde(flatten)]
     configuration: Configuration,
     /// The programs that use OpenSSL, and what they get.
@@ -49,7 +49,7 @@ pub(super) fn run(args: &StatusArgs) -> Result<ExitCode, Failure> {
     wait.now("looking for programs and processes");
     let programs = survey::survey(&standing.reach, &ground, only.as_deref(), wait)?;
     let wait = Progress::waiting("looking at well-known programs and at processes");
-    let mut report = Report { configuration, programs, doctor: Vec::new(), restarts: Vec::new() };
+    let mut report = StatusReport { configuration, programs, doctor: Vec::new(), restarts: Vec::new() };
     let mut programs = Programs::new(&standing);
     match &only {
         Some(path) => report.doctor.push(programs.judge(path)),
@@ -90,7 +90,7 @@ fn is_other(judged: &Judged) -> bool {
 
 /// What `adjunct doctor` says of the program that was asked about, or of well-known ones that do not use OpenSSL themselves, and what is
 /// to be restarted.
-fn asked(report: &Report, one: bool, style: Style) -> String {
+fn asked(report: &StatusReport, one: bool, style: Style) -> String {
     let told: String = report.doctor.iter().map(|judged| served::text::program(judged, style)).collect();
     if one {
         return format!("\n{told}");

@@ -108,7 +108,7 @@ impl Whose {
 
 /// The report of the command.
 #[derive(Debug, Default, Serialize)]
-struct Report {
+struct SetupReport {
     dry_run: bool,
     /// Whether a file was changed, or would be.
     changed: bool,
@@ -150,14 +150,14 @@ pub fn run(args: &Args) -> Result<ExitCode, Failure> {
     }
     let folder = scratch::folder()?;
     let plan = Plan::make(args, &folder.path().join("tune.json"))?;
-    let mut report = Report {
+    let mut report = SetupReport {
         dry_run: args.dry_run,
         changed: plan.changes(),
         buys: plan.buys.clone(),
         gain: plan.gain.clone(),
         refuses: plan.refuses.clone(),
         notes: plan.notes.clone(),
-        ..Report::default()
+        ..SetupReport::default()
     };
     let style = Style::of_stdout();
     if !args.json {
@@ -175,7 +175,7 @@ pub fn run(args: &Args) -> Result<ExitCode, Failure> {
 }
 
 /// Makes the changes and proves them; puts all files back where one of it fails.
-fn perform(args: &Args, plan: &Plan, report: &mut Report) -> Result<(), Failure> {
+fn perform(args: &Args, plan: &Plan, report: &mut SetupReport) -> Result<(), Failure> {
     let _hold = Hold::begin();
     let before = plan.before()?;
     let done = changes(args, plan, report);
@@ -190,7 +190,7 @@ fn perform(args: &Args, plan: &Plan, report: &mut Report) -> Result<(), Failure>
     }
 }
 
-fn changes(args: &Args, plan: &Plan, report: &mut Report) -> Result<(), Failure> {
+fn changes(args: &Args, plan: &Plan, report: &mut SetupReport) -> Result<(), Failure> {
     let steps = [(plan.enables(), ENABLE), (plan.tunes(), TUNE), (plan.tune.is_some(), VERIFY)];
     let mut way = Way::new(steps.into_iter().filter_map(|(is_done, step)| is_done.then_some(step)));
     interrupted()?;
@@ -250,7 +250,7 @@ fn undo(args: &Args) -> Result<ExitCode, Failure> {
     let notes = enable.iter().filter_map(|e| e["notes"].as_array()).flatten();
     let notes: Vec<String> = notes.filter_map(|note| note.as_str().map(str::to_owned)).collect();
     if args.json {
-        output::print_json(&Report { changed, notes, enable, ..Report::default() })?;
+        output::print_json(&SetupReport { changed, notes, enable, ..SetupReport::default() })?;
         return Ok(ExitCode::SUCCESS);
     }
     let mut text = tuned.lines().filter(|line| line.ends_with(" is gone")).fold(String::new(), |t, l| t + l + "\n");
@@ -264,7 +264,7 @@ fn undo(args: &Args) -> Result<ExitCode, Failure> {
 }
 
 /// Says what was done.
-fn told(args: &Args, report: &Report, style: Style) -> Result<ExitCode, Failure> {
+fn told(args: &Args, report: &SetupReport, style: Style) -> Result<ExitCode, Failure> {
     let code = match report.bulk_in_hardware {
         Some(false) => ExitCode::from(NOT_IN_HARDWARE),
         _ => ExitCode::SUCCESS,

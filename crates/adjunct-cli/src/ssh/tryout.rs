@@ -68,7 +68,7 @@ const SMALLEST: u64 = 50_000_000;
 const LARGEST: u64 = 400_000_000;
 
 #[derive(Debug, Serialize)]
-struct Report {
+struct TrialReport {
     cpu: String,
     openssl: String,
     openssh: String,
@@ -123,7 +123,7 @@ pub fn run(args: &Args) -> Result<ExitCode, Failure> {
         return ended.told(Ok(())).map(|()| ExitCode::FAILURE);
     }
     let moved = counted.sum()?.since(&before);
-    let report = Report {
+    let report = TrialReport {
         cpu: cpu::model_name(),
         openssl,
         openssh,
@@ -207,7 +207,7 @@ fn figures(costs: &[Cost], bytes: u64) -> Figures {
     }
 }
 
-fn table(report: &Report, costs: &[Vec<Cost>; 2], moved: &Snapshot, wanted: usize) -> String {
+fn table(report: &TrialReport, costs: &[Vec<Cost>; 2], moved: &Snapshot, wanted: usize) -> String {
     let mut out = String::new();
     let features = cpu::features();
     let has: Vec<&str> = Feature::ALL.iter().filter(|&&f| features.has(f)).map(|f| f.text()).collect();

@@ -49,7 +49,7 @@ struct Finding {
 }
 
 #[derive(Debug, Serialize)]
-struct Report {
+struct ExplainReport {
     problems: usize,
     findings: Vec<Finding>,
     tokens: Vec<Row>,
@@ -106,7 +106,7 @@ pub(super) fn run(args: &Args) -> Result<ExitCode, Failure> {
     let problems = findings.0.iter().filter(|finding| finding.verdict == Verdict::Problem).count();
     if args.json {
         let tokens = tokens.tokens.iter().map(list::row).collect();
-        output::print_json(&Report { problems, findings: findings.0, tokens })?;
+        output::print_json(&ExplainReport { problems, findings: findings.0, tokens })?;
     } else {
         output::print(&text(&findings.0, Style::of_stdout()))?;
     }

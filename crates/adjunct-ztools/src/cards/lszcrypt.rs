@@ -162,7 +162,7 @@ fn all(tool: Tool, machine: &Machine, wanted: &Wanted) -> Result<(), Stop> {
         output::print_json(&json!({ "bus": machine.bus, "devices": devices, "remark": machine.remark }))?;
         return Ok(());
     }
-    let mut report = Report::new(machine, wanted);
+    let mut report = LszcryptReport::new(machine, wanted);
     let shown = machine.cards.iter().try_for_each(|card| report.card(card));
     if shown.is_ok()
         && let Some(warning) = device::warning_of_domain(&machine.bus)
@@ -176,7 +176,7 @@ fn all(tool: Tool, machine: &Machine, wanted: &Wanted) -> Result<(), Stop> {
 
 /// Shows the devices that are named.
 fn some(machine: &Machine, wanted: &Wanted, words: &[OsString]) -> Result<(), Stop> {
-    let mut report = Report::new(machine, wanted);
+    let mut report = LszcryptReport::new(machine, wanted);
     let shown = words.iter().try_for_each(|word| report.named(word));
     if wanted.json {
         let value = json!({ "devices": report.devices.iter().map(Device::json).collect::<Vec<_>>() });
@@ -188,7 +188,7 @@ fn some(machine: &Machine, wanted: &Wanted, words: &[OsString]) -> Result<(), St
 }
 
 /// A table that is being made. An error comes back in words, for the tool to print below the table.
-struct Report<'a> {
+struct LszcryptReport<'a> {
     machine: &'a Machine,
     wanted: &'a Wanted,
     table: Table,
@@ -196,11 +196,11 @@ struct Report<'a> {
     devices: Vec<Device<'a>>,
 }
 
-impl<'a> Report<'a> {
-    fn new(machine: &'a Machine, wanted: &'a Wanted) -> Report<'a> {
+impl<'a> LszcryptReport<'a> {
+    fn new(machine: &'a Machine, wanted: &'a Wanted) -> LszcryptReport<'a> {
         let table = device::table(machine, wanted.verbose);
         let text = table.heading();
-        Report { machine, wanted, table, text, devices: Vec::new() }
+        LszcryptReport { machine, wanted, table, text, devices: Vec::new() }
     }
 
     fn device(&mut self, device: Device<'a>) {

@@ -35,7 +35,7 @@ impl Library {
 
 /// The report of `icainfo`.
 #[derive(Debug, Serialize)]
-pub struct Report {
+pub struct InfoReport {
     functions: Vec<Row>,
     curves: Vec<Row>,
     rsa: Lengths,
@@ -69,23 +69,23 @@ struct Lengths {
     most: u16,
 }
 
-impl Report {
+impl InfoReport {
     /// The report of this machine.
-    pub fn new(facts: &Facts, library: Library) -> Report {
+    pub fn new(facts: &Facts, library: Library) -> InfoReport {
         let modes = match library {
             Library::Ica | Library::IcaCex => LibicaModes::from_environment(),
             Library::OpenSsl => LibicaModes::default(),
         };
-        Report::with(facts, library, modes)
+        InfoReport::with(facts, library, modes)
     }
 
-    fn with(facts: &Facts, library: Library, modes: LibicaModes) -> Report {
+    fn with(facts: &Facts, library: Library, modes: LibicaModes) -> InfoReport {
         let libcrypto = object::libcrypto().is_some();
         let software = |function| modes.in_software(function, || libcrypto);
         let functions = Function::ALL.iter().filter(|function| function.info().z);
         let curves = facts.curves.iter().filter(|curve| curve.z || library == Library::OpenSsl);
         let unless = |on: bool| if on { "no" } else { "-" };
-        Report {
+        InfoReport {
             functions: functions
                 .map(|&function| {
                     let served = route::served(function, 0);
@@ -192,9 +192,9 @@ mod tests {
         table.replace("yes", " no").replace("  -", " no")
     }
 
-    fn report(fallbacks: bool) -> Report {
+    fn report(fallbacks: bool) -> InfoReport {
         let modes = LibicaModes { fallbacks, ..LibicaModes::default() };
-        let mut report = Report::with(&Facts::of_this_machine(), Library::Ica, modes);
+        let mut report = InfoReport::with(&Facts::of_this_machine(), Library::Ica, modes);
         for row in report.functions.iter_mut().chain(&mut report.curves) {
             (row.dynamic, row.instructions) = (false, false);
         }

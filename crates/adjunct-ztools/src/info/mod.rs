@@ -4,7 +4,7 @@ mod facts;
 mod ica;
 
 pub use facts::{Curve, Facts, FunctionFacts, LanesFacts};
-pub use ica::{Library, Report};
+pub use ica::{InfoReport, Library};
 
 use adjunct::cpu;
 use adjunct_tool::{Failure, output};
@@ -44,8 +44,8 @@ pub struct What {
 
 impl What {
     /// The part that is wanted of a library, or else what `functions` says of these facts.
-    pub fn text(&self, facts: &Facts, library: Library, functions: impl Fn(&Facts, &Report) -> String) -> String {
-        let report = Report::new(facts, library);
+    pub fn text(&self, facts: &Facts, library: Library, functions: impl Fn(&Facts, &InfoReport) -> String) -> String {
+        let report = InfoReport::new(facts, library);
         if self.list_curves {
             report.curves()
         } else if self.list_rsa {
@@ -89,7 +89,7 @@ impl IcaInfo {
         }
         let facts = Facts::of_this_machine();
         if self.json {
-            output::print_json(&Report::new(&facts, library))?;
+            output::print_json(&InfoReport::new(&facts, library))?;
         } else {
             output::print(&self.what.text(&facts, library, |_, report| report.functions()))?;
         }

@@ -14,7 +14,7 @@ use adjunct_pkcs11_client::{Module, Rv};
 use adjunct_tool::getopt::{Options, Part, parse};
 use adjunct_tool::{Failure, failure, output};
 use clap::{Arg, ArgAction, Command};
-use report::{Report, Slot};
+use report::{PkcsstatsReport, Slot};
 use std::ffi::OsString;
 use std::path::Path;
 use std::process::ExitCode;
@@ -224,7 +224,7 @@ impl Request {
                 reset(user, wanted.slot)
             });
         }
-        let mut report = Report::new(wanted.has('j'), wanted.has('a'));
+        let mut report = PkcsstatsReport::new(wanted.has('j'), wanted.has('a'));
         report.start()?;
         let shown = show(&mut report, &module, &wanted, &user, &slots, known);
         report.end()?;
@@ -234,7 +234,7 @@ impl Request {
 
 /// Shows what is wanted.
 fn show(
-    report: &mut Report,
+    report: &mut PkcsstatsReport,
     module: &Module,
     wanted: &Wanted,
     user: &User,

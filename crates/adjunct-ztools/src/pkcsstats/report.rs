@@ -18,7 +18,7 @@ pub(super) struct Slot {
 
 /// A report that is being printed.
 #[derive(Debug)]
-pub(super) struct Report {
+pub(super) struct PkcsstatsReport {
     json: bool,
     /// Mechanisms that were not used are shown too.
     all: bool,
@@ -35,9 +35,9 @@ fn line() -> String {
     format!("{}+{}-\n", "-".repeat(31), "-".repeat(16 * Strength::ALL.len()))
 }
 
-impl Report {
-    pub(super) fn new(json: bool, all: bool) -> Report {
-        Report { json, all, users: 0, slots: 0 }
+impl PkcsstatsReport {
+    pub(super) fn new(json: bool, all: bool) -> PkcsstatsReport {
+        PkcsstatsReport { json, all, users: 0, slots: 0 }
     }
 
     pub(super) fn start(&self) -> Result<(), Failure> {
@@ -180,19 +180,19 @@ mod tests {
              {:31}| or no key\n{rule}",
             ""
         );
-        let rows = Report::new(false, false).rows(&slot(), &USES);
+        let rows = PkcsstatsReport::new(false, false).rows(&slot(), &USES);
         let row = "CKM_AES_CBC                    |               0               0               2               0     [saturated]\n";
         assert_eq!(table(&slot(), &rows), format!("{head}{row}{rule}\n"));
         assert_eq!(table(&slot(), &[]), format!("{head}[no mechanisms were used]      |\n{rule}\n"));
         let none = Slot { token: None, ..slot() };
         assert!(table(&none, &[]).starts_with("Slot: 3 (no token present)\n\n---"));
-        let all = Report::new(false, true).rows(&slot(), &USES);
+        let all = PkcsstatsReport::new(false, true).rows(&slot(), &USES);
         assert_eq!(all.iter().map(|(name, _)| name.as_str()).collect::<Vec<_>>(), ["CKM_AES_CBC", "CKM_SHA256"]);
     }
 
     #[test]
     fn json_as_opencryptoki_prints_it() {
-        let rows = Report::new(true, false).rows(&slot(), &USES);
+        let rows = PkcsstatsReport::new(true, false).rows(&slot(), &USES);
         let text = json(&slot(), &rows, false);
         let expected = ",
 				{

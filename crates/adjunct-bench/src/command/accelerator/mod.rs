@@ -24,7 +24,7 @@ use adjunct_cli::counted::Counted;
 use adjunct_tool::Failure;
 use adjunct_tool::interrupt::{interrupted, signalled};
 use adjunct_tool::progress::Progress;
-use report::{KernelRow, Report, SIDES, Units};
+use report::{AcceleratorReport, KernelRow, SIDES, Units};
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -196,7 +196,7 @@ pub(super) fn run(args: &Args, counted: &Counted) -> Result<ExitCode, Failure> {
         header = Header::new(library, measure::Plan { slice: load_plan.slice, repeats: load_plan.repeats });
         header.clock = "wall";
     }
-    let mut report = Report::new(header, units, args.always);
+    let mut report = AcceleratorReport::new(header, units, args.always);
     outputs.run(&mut report, |report, shown| rows(args, &bench, functions, report, shown))
 }
 
@@ -205,7 +205,7 @@ fn rows(
     args: &Args,
     bench: &Bench<'_>,
     functions: Vec<Function>,
-    report: &mut Report,
+    report: &mut AcceleratorReport,
     shown: Shown,
 ) -> Result<(), Failure> {
     let load_plan = load_plan(args);

@@ -134,7 +134,7 @@ pub struct Units {
 
 /// The whole result of the benchmark; what serializes is the content of `--json`.
 #[derive(Debug, Serialize)]
-pub struct Report {
+pub struct AcceleratorReport {
     header: Header,
     units: Units,
     cpus: usize,
@@ -153,13 +153,13 @@ pub struct Report {
 /// The sides of a row, in the order of the table.
 pub const SIDES: [&str; 4] = ["stock", "library", "alone", "adjunct"];
 
-impl Report {
+impl AcceleratorReport {
     /// An empty report.
-    pub fn new(header: Header, units: Units, always: bool) -> Report {
+    pub fn new(header: Header, units: Units, always: bool) -> AcceleratorReport {
         let cpus = std::thread::available_parallelism().map_or(1, usize::from);
         let (rows, kernels, details) = (Table::default(), Table::default(), Vec::new());
         let (failed, express, style) = (Vec::new(), Vec::new(), Style::of_stdout());
-        Report { header, units, cpus, always, rows, kernels, details, failed, express, style }
+        AcceleratorReport { header, units, cpus, always, rows, kernels, details, failed, express, style }
     }
 
     /// The head of the table of loads.
@@ -253,7 +253,7 @@ impl Report {
     }
 }
 
-impl run::Report for Report {
+impl run::Report for AcceleratorReport {
     fn heading(&self) -> String {
         let mut out = self.header.text();
         let _ = write!(out, "{} CPUs; G instructions a second: ", self.cpus);
@@ -322,7 +322,7 @@ mod tests {
     fn a_row_has_the_values_in_the_order_that_scripts_know() {
         let library = crate::libcrypto::Functions::load(None).unwrap();
         let plan = crate::measure::Plan { slice: std::time::Duration::from_millis(1), repeats: 1 };
-        let mut report = Report::new(Header::new(library, plan), Units::default(), true);
+        let mut report = AcceleratorReport::new(Header::new(library, plan), Units::default(), true);
         let side = |rate: f64| Measured {
             rate: Rates { median: rate, slowest: 0.9, fastest: 1.1 },
             cpu_rate: rate,

@@ -15,7 +15,7 @@ use crate::units::Unit;
 use adjunct_cli::bench::bulk::Args;
 use adjunct_tool::Failure;
 use adjunct_tool::interrupt::catch_interrupts;
-use report::{AesUnit, Rates, Report, Row};
+use report::{AesUnit, BulkReport, Rates, Row};
 use std::cell::RefCell;
 use std::process::ExitCode;
 use std::rc::Rc;
@@ -114,7 +114,7 @@ pub fn run(args: &Args) -> Result<ExitCode, Failure> {
     let newest = newest.map(|worker| Rc::new(RefCell::new(worker)));
     let mut bench =
         Bench { stock: Side::stock(library).map_err(Failure::because)?, adjunct, newest, unit: Unit::aes(), plan };
-    let mut report = Report::new(header, aes_unit(&mut bench).map_err(Failure::because)?);
+    let mut report = BulkReport::new(header, aes_unit(&mut bench).map_err(Failure::because)?);
     outputs.run(&mut report, |report, shown| rows(&mut bench, &subjects, &args.sizes, report, shown))
 }
 
@@ -123,7 +123,7 @@ fn rows(
     bench: &mut Bench,
     subjects: &[Subject],
     sizes: &[u32],
-    report: &mut Report,
+    report: &mut BulkReport,
     shown: Shown,
 ) -> Result<(), Failure> {
     let mut lines = Lines::new(subjects.len() * sizes.len(), shown);

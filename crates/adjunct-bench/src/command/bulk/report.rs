@@ -131,7 +131,7 @@ pub struct AesUnit {
 
 /// The whole result of the benchmark; what serializes is the content of `--json`.
 #[derive(Debug, Serialize)]
-pub struct Report {
+pub struct BulkReport {
     header: Header,
     aes_unit: Option<AesUnit>,
     rows: Table<Row>,
@@ -140,10 +140,10 @@ pub struct Report {
     style: Style,
 }
 
-impl Report {
+impl BulkReport {
     /// An empty report.
-    pub fn new(header: Header, aes_unit: Option<AesUnit>) -> Report {
-        Report { header, aes_unit, rows: Table::default(), failed: Vec::new(), style: Style::of_stdout() }
+    pub fn new(header: Header, aes_unit: Option<AesUnit>) -> BulkReport {
+        BulkReport { header, aes_unit, rows: Table::default(), failed: Vec::new(), style: Style::of_stdout() }
     }
 
     /// Adds a row; its line of the table.
@@ -166,7 +166,7 @@ impl Report {
     }
 }
 
-impl run::Report for Report {
+impl run::Report for BulkReport {
     fn heading(&self) -> String {
         let mut out = self.header.text();
         let _ = match &self.aes_unit {

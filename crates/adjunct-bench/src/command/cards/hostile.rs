@@ -90,7 +90,7 @@ struct Row {
 
 /// The report.
 #[derive(Debug, Serialize)]
-pub struct Report {
+pub struct HostileReport {
     #[serde(flatten)]
     header: Header,
     hostile: u16,
@@ -112,7 +112,7 @@ impl row::Row for Row {
     }
 }
 
-impl run::Report for Report {
+impl run::Report for HostileReport {
     fn heading(&self) -> String {
         format!(
             "Operations of one user while another's connections ask for RSA-4096, each for the next as soon as it is answered; {} lanes\n{}\n",
@@ -126,10 +126,10 @@ impl run::Report for Report {
     }
 }
 
-impl Report {
+impl HostileReport {
     /// Makes a report without rows.
-    pub fn new(header: Header, hostile: u16) -> Report {
-        Report { header, hostile, lanes: adjunct::card::work::available(), rows: Table::default() }
+    pub fn new(header: Header, hostile: u16) -> HostileReport {
+        HostileReport { header, hostile, lanes: adjunct::card::work::available(), rows: Table::default() }
     }
 
     fn add(&mut self, function: Function, processes: u16, slices: &[Vec<Slice>]) -> String {
@@ -163,8 +163,8 @@ pub fn run(
     bench: &Bench,
     program: &Path,
     functions: &[Function],
-    report: &mut Report,
-    outputs: &Outputs<Report>,
+    report: &mut HostileReport,
+    outputs: &Outputs<HostileReport>,
 ) -> Result<ExitCode, Failure> {
     if !nix::unistd::geteuid().is_root() {
         return Err(Failure::new("only root can be two users: run it as root"));

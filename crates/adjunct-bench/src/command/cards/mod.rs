@@ -21,7 +21,7 @@ use adjunct_cli::bench::cards::Args;
 use adjunct_tool::Failure;
 use adjunct_tool::interrupt::{catch_interrupts, interrupted};
 use adjunct_tool::progress::Progress;
-use report::{Measured, OfSide, Paper, Report, SIDES};
+use report::{CardsReport, Measured, OfSide, Paper, SIDES};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
@@ -172,7 +172,7 @@ pub(super) fn run(args: &Args) -> Result<ExitCode, Failure> {
         let outputs = Outputs::open(args.json.as_deref(), &[])?;
         let stock = Side::stock(library).map_err(Failure::because)?;
         let bench = Bench { stock, libcrypto: args.libcrypto.clone(), module, plan };
-        let mut report = hostile::Report::new(Header::new(library, plan), hostile);
+        let mut report = hostile::HostileReport::new(Header::new(library, plan), hostile);
         return hostile::run(&bench, &program, &functions, &mut report, &outputs);
     }
     let outputs = Outputs::open(args.json.as_deref(), &[])?;
@@ -184,7 +184,7 @@ pub(super) fn run(args: &Args) -> Result<ExitCode, Failure> {
     let bench = Bench { stock, libcrypto: args.libcrypto.clone(), module, plan };
     let mut header = Header::new(library, plan);
     header.clock = "wall";
-    let mut report = Report::new(header, units, args.cards.into());
+    let mut report = CardsReport::new(header, units, args.cards.into());
     outputs.run(&mut report, |report, shown| rows(args, &bench, (functions, &program, daemon), report, shown))
 }
 
@@ -193,7 +193,7 @@ fn rows(
     args: &Args,
     bench: &Bench,
     (functions, program, daemon): (Vec<Function>, &Path, Daemon),
-    report: &mut Report,
+    report: &mut CardsReport,
     shown: Shown,
 ) -> Result<(), Failure> {
     let mut lines = Lines::new(functions.len() * args.processes().len(), shown);
@@ -232,9 +232,9 @@ fn papers(
     program: &Path,
     cards: usize,
     keys: &[(Function, Vec<u8>)],
-    report: &mut Report,
+    report: &mut CardsReport,
 ) -> Result<(), Failure> {
-    let both = |report: &Report, function| report.rate(function, 1).zip(report.rate(function, 8));
+    let both = |report: &CardsReport, function| report.rate(function, 1).zip(report.rate(function, 8));
     let measured: Vec<_> = keys
         .iter()
         .filter(|(function, _)| matches!(function, Function::Rsa(_)))

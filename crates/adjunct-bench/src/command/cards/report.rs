@@ -129,7 +129,7 @@ pub struct Paper {
 
 /// The whole result of the benchmark; what serializes is the content of `--json`.
 #[derive(Debug, Serialize)]
-pub struct Report {
+pub struct CardsReport {
     header: Header,
     units: Units,
     cpus: usize,
@@ -153,12 +153,12 @@ pub struct Measured {
     pub batches: u64,
 }
 
-impl Report {
+impl CardsReport {
     /// An empty report.
-    pub fn new(header: Header, units: Units, cards: usize) -> Report {
+    pub fn new(header: Header, units: Units, cards: usize) -> CardsReport {
         let cpus = std::thread::available_parallelism().map_or(1, usize::from);
         let (rows, details, papers, failed) = (Table::default(), Vec::new(), Vec::new(), Vec::new());
-        Report { header, units, cpus, cards, rows, details, papers, failed, style: Style::of_stdout() }
+        CardsReport { header, units, cpus, cards, rows, details, papers, failed, style: Style::of_stdout() }
     }
 
     /// Adds a row; its line of the table. `kernel` are the operations a second of one CPU in full lanes.
@@ -215,7 +215,7 @@ impl Report {
     }
 }
 
-impl run::Report for Report {
+impl run::Report for CardsReport {
     fn heading(&self) -> String {
         let mut out = self.header.text();
         let rate = self.units.ifma.map_or("no IFMA".to_owned(), |rate| {
@@ -262,7 +262,7 @@ mod tests {
     fn a_row_has_the_values_in_the_order_that_scripts_know() {
         let library = crate::libcrypto::Functions::load(None).unwrap();
         let plan = crate::measure::Plan { slice: Duration::from_millis(1), repeats: 1 };
-        let mut report = Report::new(Header::new(library, plan), Units::default(), 1);
+        let mut report = CardsReport::new(Header::new(library, plan), Units::default(), 1);
         let side = |operations| {
             let (wall, cpu, others) = (Duration::from_secs(1), Duration::from_secs(2), Duration::from_secs(1));
             vec![Slice { operations, wall, cpu, others, all: 2 * operations, times: vec![(10, 1), (20, 1)] }]

@@ -25,7 +25,7 @@ use adjunct_tool::process::halves::Halves;
 use adjunct_tool::progress::Progress;
 use adjunct_tool::{Failure, files, output, process, scratch};
 use load::{Load, Users};
-use report::{FORMAT, Report, Row, WAYS};
+use report::{FORMAT, JavaReport, Row, WAYS};
 use server::{Common, Server};
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
@@ -97,11 +97,11 @@ struct Given {
 
 impl Bench<'_> {
     /// The report, of which nothing is measured yet.
-    fn report(&self, halves: Option<&Halves>) -> Report {
+    fn report(&self, halves: Option<&Halves>) -> JavaReport {
         let args = self.args;
         let (protocol, suite) = args.tls.names();
         let busy = std::fs::read_to_string("/proc/loadavg").unwrap_or_default();
-        Report {
+        JavaReport {
             format: FORMAT,
             cpu: adjunct::cpu::model_name(),
             java: self.jdk.shown(),
@@ -123,7 +123,7 @@ impl Bench<'_> {
     }
 
     /// Measures all rows. What was measured stands in the report where this fails, too.
-    fn run(&self, fetched: &fetch::Fetched, halves: Option<&Halves>, report: &mut Report) -> Result<(), Failure> {
+    fn run(&self, fetched: &fetch::Fetched, halves: Option<&Halves>, report: &mut JavaReport) -> Result<(), Failure> {
         let args = self.args;
         let folder = scratch::folder()?;
         let (protocol, suite) = args.tls.names();
@@ -172,7 +172,7 @@ impl Bench<'_> {
         way: &'static str,
         servers: &mut [(Kind, Server)],
         load: &mut Load,
-        report: &mut Report,
+        report: &mut JavaReport,
     ) -> Result<(), Failure> {
         let args = self.args;
         let first = report.rows.len();

@@ -1,7 +1,7 @@
 //! The report as one self-contained page: the papers' charts (throughput, response times), processor time and memory, and the counters. It loads
 //! nothing from elsewhere and runs no script.
 
-use super::report::{Report, Row, WAYS};
+use super::report::{JavaReport, Row, WAYS};
 use crate::harness::page::{capital, facts, svg_open};
 use crate::harness::row::Table;
 use adjunct_tool::page::page;
@@ -55,7 +55,7 @@ const CHARTS: [Chart; 4] = [
 ];
 
 /// The page.
-pub(super) fn text(report: &Report) -> String {
+pub(super) fn text(report: &JavaReport) -> String {
     let main = html! {
         header {
             h1 { (TITLE) }
@@ -70,7 +70,7 @@ pub(super) fn text(report: &Report) -> String {
 }
 
 /// The result in one sentence: adjunct's rows beside HTTPS by the JDK alone.
-fn sentence(report: &Report) -> String {
+fn sentence(report: &JavaReport) -> String {
     let mut parts = Vec::new();
     for ((way, _), when) in WAYS.into_iter().zip(["with a new connection for each", "where connections are kept"]) {
         let own = report.of(way).filter(|row| OWN.contains(&row.name.as_str()));
@@ -88,7 +88,7 @@ fn sentence(report: &Report) -> String {
 }
 
 /// The section that explains the rows.
-fn rows(report: &Report) -> Markup {
+fn rows(report: &JavaReport) -> Markup {
     html! {
         section {
             h2 { "What is compared" }
@@ -100,7 +100,7 @@ fn rows(report: &Report) -> Markup {
 /// The rows with adjunct's module.
 const OWN: [&str; 3] = ["rsa", "chosen", "all"];
 
-fn section(report: &Report, way: &str, title: &str) -> Markup {
+fn section(report: &JavaReport, way: &str, title: &str) -> Markup {
     let rows: Vec<&Row> = report.of(way).collect();
     html! {
         @if !rows.is_empty() {
@@ -205,7 +205,7 @@ fn counters(rows: &[&Row]) -> Markup {
     }
 }
 
-fn machine(report: &Report) -> Markup {
+fn machine(report: &JavaReport) -> Markup {
     let placed = report
         .processors
         .as_ref()

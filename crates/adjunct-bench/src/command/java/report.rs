@@ -15,7 +15,7 @@ use std::fmt::Write as _;
 pub(super) const FORMAT: u32 = 1;
 
 #[derive(Debug, Serialize)]
-pub(super) struct Report {
+pub(super) struct JavaReport {
     pub format: u32,
     pub cpu: String,
     pub java: String,
@@ -158,7 +158,7 @@ fn counts(moved: &Snapshot) -> (Vec<Counted>, BTreeMap<&'static str, u64>) {
     (ica, cpacf)
 }
 
-impl Report {
+impl JavaReport {
     /// The rows of one way of connecting.
     pub fn of<'a>(&'a self, connections: &'a str) -> impl Iterator<Item = &'a Row> {
         self.rows.iter().filter(move |r| r.connections == connections)
@@ -262,7 +262,7 @@ impl Report {
     }
 }
 
-impl run::Report for Report {
+impl run::Report for JavaReport {
     /// All tables stand below: rows get their last figures in the last round.
     fn heading(&self) -> String {
         String::new()
@@ -312,10 +312,10 @@ pub(super) mod tests {
     }
 
     /// A report of every kind of row.
-    pub(in crate::command::java) fn sample() -> Report {
+    pub(in crate::command::java) fn sample() -> JavaReport {
         let rows = [("http", 9000.0), ("stock", 1000.0), ("rsa", 2500.0), ("all", 2250.0)];
         let rows = WAYS.iter().flat_map(|(way, _)| rows.iter().map(move |(name, n)| row(name, way, *n))).collect();
-        Report {
+        JavaReport {
             format: FORMAT,
             cpu: "CPU <1>".to_owned(),
             java: "OpenJDK 17".to_owned(),

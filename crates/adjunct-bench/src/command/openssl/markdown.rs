@@ -1,11 +1,11 @@
 //! The report as tables for a document: the ratios of what has sizes, a column a size, and the rates of what has none.
 
-use super::report::{Report, Row};
+use super::report::{OpenSslReport, Row};
 use crate::harness::page::capital;
 use std::fmt::Write;
 
 /// The tables, under the machine and what it imitated.
-pub fn of(report: &Report) -> String {
+pub fn of(report: &OpenSslReport) -> String {
     let mut text = String::new();
     if let Some(class) = &report.class {
         let _ = writeln!(text, "{}.\n", capital(&class.line()));

@@ -16,7 +16,7 @@ use adjunct_tool::interrupt::{catch_interrupts, interrupted};
 use adjunct_tool::sink::Sink;
 use adjunct_tool::{Failure, output, state};
 use class::Imitated;
-use report::{Report, Row};
+use report::{OpenSslReport, Row};
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -142,7 +142,7 @@ pub(super) fn run(args: &Args, counted: &Counted) -> Result<ExitCode, Failure> {
     let markdown = Sink::of(args.markdown.as_deref())?;
     let outputs =
         Outputs::open(args.json.as_deref(), &[])?.without_tables(markdown.as_ref().is_some_and(Sink::is_stdout));
-    let mut report = Report::new(library, stock_library, bench.plan, imitated);
+    let mut report = OpenSslReport::new(library, stock_library, bench.plan, imitated);
     let status = outputs.run(&mut report, |report, shown| rows(&bench, subjects, report, shown))?;
     if let Some(markdown) = &markdown {
         markdown.write(&markdown::of(&report))?;
@@ -154,7 +154,7 @@ pub(super) fn run(args: &Args, counted: &Counted) -> Result<ExitCode, Failure> {
 }
 
 /// Keeps the report for `adjunct info`, which tells by it whether adjunct pays here. A report that cannot be kept is no error: it has been shown.
-fn keep(report: &Report) {
+fn keep(report: &OpenSslReport) {
     if let (Ok(Some(_)), Some(place)) = (state::made(), measured::place())
         && let Ok(sink) = Sink::open(&place)
         && sink.write_json(report).is_ok()
@@ -167,7 +167,7 @@ fn keep(report: &Report) {
 fn rows(
     bench: &Bench<'_>,
     subjects: Vec<(Subject, Option<usize>)>,
-    report: &mut Report,
+    report: &mut OpenSslReport,
     shown: Shown,
 ) -> Result<(), Failure> {
     let mut lines = Lines::new(subjects.len(), shown);

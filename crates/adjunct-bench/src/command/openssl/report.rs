@@ -86,7 +86,7 @@ impl row::Row for Row {
 
 /// The whole result of the benchmark; what serializes is the content of `--json`.
 #[derive(Debug, Serialize)]
-pub struct Report {
+pub struct OpenSslReport {
     pub(super) header: Header,
     /// The class of CPU that the rows are of, where one was asked for.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -98,12 +98,12 @@ pub struct Report {
     style: Style,
 }
 
-impl Report {
+impl OpenSslReport {
     /// An empty report.
-    pub fn new(library: &Functions, stock_library: &Functions, plan: Plan, class: Option<Imitated>) -> Report {
+    pub fn new(library: &Functions, stock_library: &Functions, plan: Plan, class: Option<Imitated>) -> OpenSslReport {
         let mut header = Header::new(library, plan);
         header.against = Some(stock_library.version()).filter(|stock| *stock != header.openssl);
-        Report {
+        OpenSslReport {
             header,
             class,
             rows: Table::default(),
@@ -136,7 +136,7 @@ impl Report {
     }
 }
 
-impl run::Report for Report {
+impl run::Report for OpenSslReport {
     fn heading(&self) -> String {
         let mut out = self.header.text();
         if let Some(class) = &self.class {

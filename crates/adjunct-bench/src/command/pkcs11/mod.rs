@@ -16,7 +16,7 @@ use adjunct_survey::module::{self, Choice, Make, Purpose};
 use adjunct_tool::Failure;
 use adjunct_tool::interrupt::catch_interrupts;
 use adjunct_tool::progress::Progress;
-use report::{Figure, Report};
+use report::{Figure, Pkcs11Report};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
@@ -175,12 +175,17 @@ pub fn run(args: &Args) -> Result<ExitCode, Failure> {
     }
     let provider = bench.sides.get(modules.len()).map(named);
     drop(wait);
-    let mut report = Report::new(&modules, provider.as_ref(), slice, repeats);
+    let mut report = Pkcs11Report::new(&modules, provider.as_ref(), slice, repeats);
     outputs.run(&mut report, |report, shown| measured(&mut bench, chosen, report, shown))
 }
 
 /// Measures the rows, until the user ends the run.
-fn measured(bench: &mut Bench, chosen: Vec<(usize, &Row)>, report: &mut Report, shown: Shown) -> Result<(), Failure> {
+fn measured(
+    bench: &mut Bench,
+    chosen: Vec<(usize, &Row)>,
+    report: &mut Pkcs11Report,
+    shown: Shown,
+) -> Result<(), Failure> {
     let mut lines = Lines::new(chosen.len(), shown);
     for (at, row) in chosen {
         let results = lines.measure(&row.title(), || bench.row(row, at))?;

@@ -70,7 +70,7 @@ struct Module {
 
 /// All of a run.
 #[derive(Debug, Serialize)]
-pub struct Report {
+pub struct Pkcs11Report {
     cpu: String,
     cpus: usize,
     adjunct: &'static str,
@@ -110,16 +110,16 @@ fn time(value: f64) -> String {
     }
 }
 
-impl Report {
+impl Pkcs11Report {
     /// Makes a report without rows, of modules by the names they give themselves, and of the provider.
     pub fn new(
         modules: &[(String, PathBuf)],
         provider: Option<&(String, PathBuf)>,
         slice: Duration,
         repeats: usize,
-    ) -> Report {
+    ) -> Pkcs11Report {
         let module = |(name, path): &(String, PathBuf)| Module { name: name.clone(), path: path.clone() };
-        Report {
+        Pkcs11Report {
             cpu: cpu::model_name(),
             cpus: std::thread::available_parallelism().map_or(1, usize::from),
             adjunct: env!("CARGO_PKG_VERSION"),
@@ -167,7 +167,7 @@ impl Report {
     }
 }
 
-impl run::Report for Report {
+impl run::Report for Pkcs11Report {
     fn heading(&self) -> String {
         let mut out = format!(
             "{}, {} CPUs; medians of {} slices of {:.0} ms each; per second, and us of CPU time each\n",
@@ -237,7 +237,7 @@ mod tests {
     #[test]
     fn a_row_has_a_ratio_to_the_fastest_other() {
         let modules = ["a", "b", "c"].map(|name| (name.to_owned(), PathBuf::from(name)));
-        let mut report = Report::new(&modules, None, Duration::from_millis(100), 5);
+        let mut report = Pkcs11Report::new(&modules, None, Duration::from_millis(100), 5);
         let figure = |per_second| Ok(Figure { per_second, cpu_us: 1.0 });
         let line = report.add("x".to_owned(), 1, &[figure(100.0), figure(50.0), figure(200.0)]);
         assert!(line.ends_with("0.50 <\n"), "{line}");
@@ -252,7 +252,7 @@ mod tests {
     fn the_provider_is_no_module_and_has_columns_of_its_own() {
         let modules = ["a", "b"].map(|name| (name.to_owned(), PathBuf::from(name)));
         let provider = ("p".to_owned(), PathBuf::from("p"));
-        let mut report = Report::new(&modules, Some(&provider), Duration::from_millis(100), 5);
+        let mut report = Pkcs11Report::new(&modules, Some(&provider), Duration::from_millis(100), 5);
         assert!(report.heading().contains("\np: p (p)\n") && report.heading().ends_with("of it\n"));
         let figure = |per_second, cpu_us| Ok(Figure { per_second, cpu_us });
         let line = report.add("x".to_owned(), 1, &[figure(100.0, 2.0), figure(50.0, 4.0), figure(200.0, 1.0)]);

@@ -1,13 +1,13 @@
 //! The report as CSV (RFC 4180): one line a figure and side, for spreadsheets and data frames.
 
-use super::report::{Column, Figure, Report, Row, Section, number};
+use super::report::{Column, Figure, Row, Section, SshReport, number};
 use std::fmt::Write;
 
 const HEAD: &str =
     "section,case,row,detail,measure,unit,side,median,quartile1,quartile3,runs,adjunct_ratio,served,paper,note\r\n";
 
 /// The whole report.
-pub fn text(report: &Report) -> String {
+pub fn text(report: &SshReport) -> String {
     let mut out = HEAD.to_owned();
     for section in &report.sections {
         for group in &section.groups {

@@ -1,6 +1,6 @@
 //! A made-up report for the tests of the outputs.
 
-use super::report::{FORMAT, Figure, Group, Header, Measure, Report, Row, Section, Served};
+use super::report::{FORMAT, Figure, Group, Header, Measure, Row, Section, Served, SshReport};
 use std::collections::BTreeMap;
 
 fn measure(id: &str, title: &str, unit: &str, decimals: usize, more_is_better: bool) -> Measure {
@@ -21,7 +21,7 @@ fn row(name: &str, software: f64) -> Row {
 }
 
 /// A report of one section.
-pub fn report() -> Report {
+pub fn report() -> SshReport {
     let header = Header {
         cpu: "A \"quoted\" CPU <1>".into(),
         cpus: 2,
@@ -60,11 +60,11 @@ pub fn report() -> Report {
         again: false,
         groups: vec![Group { title: String::new(), rows }],
     };
-    Report { format: FORMAT, header, sections: vec![section] }
+    SshReport { format: FORMAT, header, sections: vec![section] }
 }
 
 /// A report that has an answer: OpenSSH's own choice, a faster cipher, and an old one that would be faster still.
-pub fn suites() -> Report {
+pub fn suites() -> SshReport {
     let mut report = report();
     let figure = |[software, stock, adjunct]: [f64; 3]| {
         let of = |middle: f64| [0.99, 1.0, 1.01].map(|part| part * middle);

@@ -33,7 +33,7 @@ use bulk::{Bulk, Known, Logins, Subject};
 use clock::{Clock, about};
 use file::Source;
 use plan::Key;
-use report::{Column, FORMAT, Header, Report, Section, Served};
+use report::{Column, FORMAT, Header, Section, Served, SshReport};
 use scp::Copier;
 use setup::Sides;
 use small::Small;
@@ -63,7 +63,7 @@ fn small(args: &Args) -> small::Effort {
 /// # Errors
 /// [`Failure`] with the one line to show: no sshd, a file that cannot be written, a login that fails, ...
 pub fn run(args: &Args) -> Result<ExitCode, Failure> {
-    let others: [(_, Form<Report>); 2] =
+    let others: [(_, Form<SshReport>); 2] =
         [(args.csv.as_deref(), |report| Ok(csv::text(report))), (args.html.as_deref(), page::text)];
     let outputs = Outputs::open(args.json.as_deref(), &others)?;
     if outputs.collide() {
@@ -82,7 +82,7 @@ pub fn run(args: &Args) -> Result<ExitCode, Failure> {
     outputs.end(&report, done)
 }
 
-impl run::Report for Report {
+impl run::Report for SshReport {
     fn heading(&self) -> String {
         table::head(&self.header, Style::of_stdout())
     }
@@ -132,7 +132,7 @@ impl<'a> Run<'a> {
     }
 
     /// Tries all rows, measures them, and shows each part when it is whole; and how that ended.
-    fn report(mut self, shown: Shown) -> Result<(Report, Result<(), Failure>), Failure> {
+    fn report(mut self, shown: Shown) -> Result<(SshReport, Result<(), Failure>), Failure> {
         let mut tried = self.tried()?;
         self.plan(&mut tried);
         shown.print(&table::head(&self.header, Style::of_stdout()))?;
@@ -152,7 +152,7 @@ impl<'a> Run<'a> {
         }
         self.header.took_s = report::rounded(self.clock.spent().as_secs_f64(), 1);
         self.header.busy = self.clock.busy();
-        let report = Report { format: FORMAT, header: self.header, sections };
+        let report = SshReport { format: FORMAT, header: self.header, sections };
         Ok((report, done))
     }
 
@@ -283,11 +283,11 @@ fn say(line: &str) {
 }
 
 /// The report that an earlier run wrote.
-fn earlier(path: &Path) -> Result<Report, Failure> {
+fn earlier(path: &Path) -> Result<SshReport, Failure> {
     let name = path.display();
     let text = adjunct_tool::files::config(path)
         .map_err(|e| Failure::new(format!("{name}: {}", adjunct_tool::failure::cause(&e))))?;
-    let report: Report = serde_json::from_slice(&text)
+    let report: SshReport = serde_json::from_slice(&text)
         .map_err(|e| Failure::new(format!("{name}: not a report of 'adjunct ssh bench --json': {e}")))?;
     if report.format != FORMAT {
         return Err(Failure::new(format!("{name}: format {}, this program reads {FORMAT}", report.format)));

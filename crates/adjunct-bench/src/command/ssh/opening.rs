@@ -2,7 +2,7 @@
 //! without crypto instructions.
 
 use super::plan;
-use super::report::{Column, Measure, Report, Row, Section, Stat, Verdict, number};
+use super::report::{Column, Measure, Row, Section, SshReport, Stat, Verdict, number};
 
 /// The cipher that OpenSSH has chosen since 2013, for reports that do not say what it offers.
 const CHOICE: &str = "chacha20-poly1305@openssh.com";
@@ -57,7 +57,7 @@ pub struct Opening<'a> {
 
 impl<'a> Opening<'a> {
     /// Makes the opening of a report; `None` where OpenSSH's own choice, or everything that it offers, was not measured.
-    pub fn of(report: &'a Report) -> Option<Opening<'a>> {
+    pub fn of(report: &'a SshReport) -> Option<Opening<'a>> {
         let section = report.sections.iter().find(|section| section.id == "table2")?;
         let offered = &report.header.default_ciphers;
         let choice = offered.first().map_or(CHOICE, String::as_str);

@@ -12,7 +12,7 @@ pub const FORMAT: u32 = 1;
 
 /// A whole run.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct Report {
+pub struct SshReport {
     /// [`FORMAT`].
     pub format: u32,
     /// The machine, the versions, when and how.

@@ -1,7 +1,7 @@
 //! The report for a terminal.
 
 use super::opening::Opening;
-use super::report::{Column, Figure, Group, Header, Measure, Report, Row, Section, Stat, Verdict, number};
+use super::report::{Column, Figure, Group, Header, Measure, Row, Section, SshReport, Stat, Verdict, number};
 use super::{SET_UP, facts, starts, summary};
 use adjunct_tool::output::{Style, wrapped};
 use std::fmt::Write;
@@ -24,7 +24,7 @@ pub fn head(header: &Header, style: Style) -> String {
 }
 
 /// The text behind the sections: whether the machine was busy, and the means over all rows.
-pub fn end(report: &Report, style: Style) -> String {
+pub fn end(report: &SshReport, style: Style) -> String {
     let mut out = String::new();
     if let Some(starts) = starts(&report.header) {
         let _ = writeln!(out, "\n{SET_UP}: {}", wrapped(&starts, 110).join("\n"));

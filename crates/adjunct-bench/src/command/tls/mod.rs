@@ -30,7 +30,7 @@ use adjunct_tool::scratch;
 use certificates::Certificates;
 use load::{Load, Times};
 use plan::{Case, Kind, Side};
-use report::{FORMAT, Measured, PAPERS, Processors, Report, Row, SOURCE};
+use report::{FORMAT, Measured, PAPERS, Processors, Row, SOURCE, TlsReport};
 use server::{Programs, Server, Told};
 use stage::Stage;
 use std::os::unix::fs::PermissionsExt;
@@ -81,7 +81,7 @@ pub(super) fn run(args: &Args) -> Result<ExitCode, Failure> {
             Err(why) => missing.push(format!("{}: {why}", kind.name())),
         }
     }
-    let mut report = Report {
+    let mut report = TlsReport {
         format: FORMAT,
         cpu: adjunct::cpu::model_name(),
         openssl: openssl.clone(),
@@ -142,7 +142,7 @@ struct Running {
 }
 
 impl Bench<'_> {
-    fn run(&self, module: &Path, report: &mut Report) -> Result<(), Failure> {
+    fn run(&self, module: &Path, report: &mut TlsReport) -> Result<(), Failure> {
         let progress = Progress::begin();
         let (servers, load) = self.halves.as_ref().map(|h| (h.server.as_str(), h.load.as_str())).unzip();
         let folder = scratch::folder()?;
@@ -207,7 +207,7 @@ impl Bench<'_> {
         &self,
         sides: &mut Vec<Side>,
         on: Option<&str>,
-        report: &mut Report,
+        report: &mut TlsReport,
     ) -> Result<Vec<(Side, Daemon)>, Failure> {
         let mut daemons = Vec::new();
         let mut missing = None;

@@ -2,7 +2,7 @@
 //! It loads nothing from elsewhere and runs no script.
 
 use super::plan::{Key, Side};
-use super::report::{Report, Row, Server};
+use super::report::{Row, Server, TlsReport};
 use crate::harness::figures::Verdict;
 use crate::harness::page::{facts, svg_open};
 use adjunct_tool::page::page;
@@ -20,7 +20,7 @@ const MORE: &str = "svg.chart text { fill: var(--ink); font-size: 13px; } svg.ch
 const TITLE: &str = "TLS with and without crypto hardware";
 
 /// The page.
-pub fn text(report: &Report) -> String {
+pub fn text(report: &TlsReport) -> String {
     let main = html! {
         header {
             h1 { (TITLE) }
@@ -36,13 +36,13 @@ pub fn text(report: &Report) -> String {
 }
 
 /// The best of the sides with adjunct of a case.
-fn best<'a>(report: &'a Report, row: &Row) -> Option<&'a Row> {
+fn best<'a>(report: &'a TlsReport, row: &Row) -> Option<&'a Row> {
     let same = report.rows.iter().filter(|other| other.server == row.server && other.title == row.title);
     same.filter_map(|other| Some((other.told()?, other))).max_by(|a, b| a.0.total_cmp(&b.0)).map(|(_, best)| best)
 }
 
 /// The result in one sentence.
-fn sentence(report: &Report) -> String {
+fn sentence(report: &TlsReport) -> String {
     let mut parts = Vec::new();
     for key in Key::ALL.map(Key::name) {
         let of = report.rows.iter().filter(|row| row.certificate == key && row.sessions == "full" && !row.client_auth);
@@ -64,7 +64,7 @@ fn sentence(report: &Report) -> String {
     }
 }
 
-fn name<'a>(report: &'a Report, server: &'a str) -> &'a str {
+fn name<'a>(report: &'a TlsReport, server: &'a str) -> &'a str {
     report.servers.iter().find(|s| s.server == server).map_or(server, |s| s.version.as_str())
 }
 
@@ -90,7 +90,7 @@ struct Group {
     bars: Vec<Bar>,
 }
 
-fn overview(report: &Report) -> Markup {
+fn overview(report: &TlsReport) -> Markup {
     let mut groups: Vec<Group> = Vec::new();
     for server in &report.servers {
         let mut bars = Vec::new();
@@ -125,7 +125,7 @@ fn legend() -> Markup {
     }
 }
 
-fn section(report: &Report, server: &Server) -> Markup {
+fn section(report: &TlsReport, server: &Server) -> Markup {
     let rows: Vec<&Row> = report.rows.iter().filter(|row| row.server == server.server).collect();
     let mut groups: Vec<Group> = Vec::new();
     for row in &rows {
@@ -259,7 +259,7 @@ fn one(bar: &Bar, left: f64, top: f64, scale: f64, above: f64) -> String {
     svg
 }
 
-fn table(report: &Report, rows: &[&Row]) -> Markup {
+fn table(report: &TlsReport, rows: &[&Row]) -> Markup {
     let cases = rows.chunk_by(|one, next| one.title == next.title);
     html! {
         table {
@@ -275,7 +275,7 @@ fn table(report: &Report, rows: &[&Row]) -> Markup {
     }
 }
 
-fn papers(report: &Report) -> Markup {
+fn papers(report: &TlsReport) -> Markup {
     html! {
         section {
             h2 { "In the papers" }
@@ -304,7 +304,7 @@ fn papers(report: &Report) -> Markup {
     }
 }
 
-fn machine(report: &Report) -> Markup {
+fn machine(report: &TlsReport) -> Markup {
     let placed = match &report.processors {
         Some([servers, load]) => format!("servers, daemon and cards on processor {servers}, load on {load}"),
         None => "servers and load share one processor".to_owned(),

@@ -258,7 +258,7 @@ pub struct Server {
 
 /// The whole result of the benchmark; what serializes is the content of `--json`.
 #[derive(Debug, Serialize)]
-pub struct Report {
+pub struct TlsReport {
     pub format: u32,
     pub cpu: String,
     pub openssl: String,
@@ -282,7 +282,7 @@ pub struct Report {
     pub style: Style,
 }
 
-impl Report {
+impl TlsReport {
     /// Adds the rows of a case, which get their ratios.
     pub fn add(&mut self, mut rows: Vec<Row>) -> String {
         let stock = rows.iter().find(|row| row.side == Side::Stock).map(|row| (row.tps, row.cpu_us));
@@ -345,7 +345,7 @@ impl Report {
     }
 }
 
-impl run::Report for Report {
+impl run::Report for TlsReport {
     fn heading(&self) -> String {
         let mut text =
             format!("{}\n{}; adjunct {}\n", self.style.strong(&shown(&self.cpu)), shown(&self.openssl), self.adjunct);
@@ -439,8 +439,8 @@ pub mod tests {
     }
 
     /// A report of two servers, of every case and side.
-    pub fn sample() -> Report {
-        let mut report = Report {
+    pub fn sample() -> TlsReport {
+        let mut report = TlsReport {
             format: FORMAT,
             cpu: "CPU <1>".to_owned(),
             openssl: "OpenSSL 3".to_owned(),

@@ -1,6 +1,6 @@
 //! The report of `adjunct java verify` for people.
 
-use super::{Count, Handshake, Part, Report, Service, is_pkcs11};
+use super::{Count, Handshake, Part, Service, VerifyReport, is_pkcs11};
 use adjunct_tool::escape::shown;
 use adjunct_tool::output::Style;
 use std::fmt::Write as _;
@@ -51,7 +51,7 @@ fn lines(services: &[Service]) -> Vec<Line> {
 }
 
 /// The report of a run that was ended early.
-pub(super) fn partly(report: &Report, style: Style) -> String {
+pub(super) fn partly(report: &VerifyReport, style: Style) -> String {
     let mut text = heading(report, style);
     for handshake in &report.handshakes {
         headline(&mut text, handshake, style);
@@ -69,7 +69,7 @@ pub(super) fn partly(report: &Report, style: Style) -> String {
 }
 
 /// The Java, the configuration and its providers.
-fn heading(report: &Report, style: Style) -> String {
+fn heading(report: &VerifyReport, style: Style) -> String {
     let mut text = format!("{}\n", style.strong(&format!("Java    {}", shown(&report.java))));
     let _ = writeln!(text, "{}", style.strong(&format!("config  {}", shown(&report.config))));
     let _ =
@@ -88,7 +88,7 @@ fn headline(text: &mut String, handshake: &Handshake, style: Style) -> bool {
 }
 
 /// The whole report.
-pub(super) fn whole(report: &Report, style: Style) -> String {
+pub(super) fn whole(report: &VerifyReport, style: Style) -> String {
     let mut text = heading(report, style);
     let all: Vec<Vec<Line>> = report.handshakes.iter().map(|h| lines(&h.services)).collect();
     let width = all.iter().flatten().map(|l| l.services.join(" ").len() + 2).max().unwrap_or(0).max(12);

@@ -8,7 +8,7 @@ use crate::diff;
 use crate::openssl::change::{self, Done};
 use crate::openssl::check::{self, Check, Depth, Verdict};
 use crate::openssl::file::{ConfigFile, failed};
-use crate::openssl::report::Report;
+use crate::openssl::report::ChangeReport;
 use crate::openssl::{DisableArgs, EnableArgs};
 use adjunct_survey::FromDisk;
 use adjunct_tool::Failure;
@@ -110,7 +110,7 @@ pub(super) fn enable(args: &EnableArgs) -> Result<Done, Failure> {
     let home = Home::find()?;
     home.is_own()?;
     let system = super::system_config()?;
-    let mut report = Report::new("enable", Target::Ssh, &home.config, args.consent.dry_run);
+    let mut report = ChangeReport::new("enable", Target::Ssh, &home.config, args.consent.dry_run);
     if super::state_of(&system.path).is_some_and(|s| s.adjunct.is_some()) {
         report.notes.push(format!("it is enabled for all programs, ssh among them, in {}", system.path.display()));
         return Ok(Done { report, state: "has nothing to add for your ssh" });
@@ -299,7 +299,7 @@ fn scripts_of(config: &Path) -> Vec<PathBuf> {
 /// `adjunct openssl disable --for ssh`.
 pub(super) fn disable(args: &DisableArgs) -> Result<Done, Failure> {
     let home = Home::find()?;
-    let mut report = Report::new("disable", Target::Ssh, &home.config, args.consent.dry_run);
+    let mut report = ChangeReport::new("disable", Target::Ssh, &home.config, args.consent.dry_run);
     if !config_is_ours(&home.config) {
         return Ok(Done { report, state: "is not enabled for your ssh" });
     }

@@ -8,7 +8,7 @@ use crate::diff;
 use crate::openssl::change::{self, Done, Wanted};
 use crate::openssl::check::{self, Check, Depth, Verdict};
 use crate::openssl::file::{ConfigFile, failed};
-use crate::openssl::report::Report;
+use crate::openssl::report::ChangeReport;
 use crate::openssl::{DisableArgs, EnableArgs};
 use crate::ssh::lab::Programs;
 use adjunct_survey::FromDisk;
@@ -77,7 +77,7 @@ fn contains_line(text: &[u8], wanted: &str) -> bool {
 pub(super) fn enable(args: &EnableArgs) -> Result<Done, Failure> {
     sshd()?;
     let system = super::system_config()?;
-    let mut report = Report::new("enable", Target::Sshd, Path::new(CONFIG), args.consent.dry_run);
+    let mut report = ChangeReport::new("enable", Target::Sshd, Path::new(CONFIG), args.consent.dry_run);
     if super::state_of(&system.path).is_some_and(|s| s.adjunct.is_some()) {
         report.notes.push(format!("it is enabled for all programs, sshd among them, in {}", system.path.display()));
         return Ok(Done { report, state: "has nothing to add for sshd" });
@@ -204,7 +204,7 @@ fn named_in() -> Vec<PathBuf> {
 
 /// `adjunct openssl disable --for sshd`.
 pub(super) fn disable(args: &DisableArgs) -> Result<Done, Failure> {
-    let mut report = Report::new("disable", Target::Sshd, Path::new(CONFIG), args.consent.dry_run);
+    let mut report = ChangeReport::new("disable", Target::Sshd, Path::new(CONFIG), args.consent.dry_run);
     // What names the configuration goes first: whatever happens then, nothing leads to a file that is not there.
     let paths: Vec<PathBuf> = named_in().into_iter().chain(config_is_ours().then(|| CONFIG.into())).collect();
     let mut files = Vec::new();

@@ -28,7 +28,7 @@ use echo::Echo;
 use judge::{End, Judge, Role, Seen, What, algorithm};
 use knowledge::Program;
 use loaded::{Configured, configured};
-use report::{Part, Report};
+use report::{Part, VerifyReport};
 use session::{Other, Plan, Session};
 use std::collections::BTreeMap;
 use std::io::{ErrorKind, IsTerminal};
@@ -183,7 +183,7 @@ struct Run<'a> {
 }
 
 impl Run<'_> {
-    fn report(&self) -> Result<Report, Failure> {
+    fn report(&self) -> Result<VerifyReport, Failure> {
         let Some(host) = &self.args.host else {
             let port = self.args.port.unwrap_or(22);
             if self.args.private || !target::listens(port) {
@@ -228,7 +228,7 @@ impl Run<'_> {
         other: Other,
         mut command: Command,
         interactive: bool,
-    ) -> Result<Report, Failure> {
+    ) -> Result<VerifyReport, Failure> {
         let effective = Effective::ask(&command, host)?;
         if effective.get("connecttimeout").is_none_or(|v| v == "none" || v == "0") {
             target::add_options(&mut command, &["ConnectTimeout=20"]);
@@ -267,7 +267,7 @@ impl Run<'_> {
     }
 
     /// A session with a server of our own.
-    fn private(&self, notes: Vec<String>) -> Result<Report, Failure> {
+    fn private(&self, notes: Vec<String>) -> Result<VerifyReport, Failure> {
         let programs = Programs::find(Some(&self.ssh), self.args.sshd.as_deref())?;
         let place = Place::new(programs)?;
         let effective = Effective::ask(&self.ssh_client(), HOST)?;
@@ -325,7 +325,7 @@ impl Run<'_> {
         session: &Session,
         server: &End,
         mut notes: Vec<String>,
-    ) -> Report {
+    ) -> VerifyReport {
         let log = &session.log;
         let client = End {
             role: Role::Client,
@@ -351,7 +351,7 @@ impl Run<'_> {
             server: judge.verdict(what, server),
         };
         let parts: Vec<Part> = What::ALL.iter().map(part).collect();
-        Report {
+        VerifyReport {
             host: host.to_owned(),
             target,
             client: log.client.clone(),

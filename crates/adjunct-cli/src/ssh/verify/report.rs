@@ -11,7 +11,7 @@ use std::path::PathBuf;
 
 /// The report on a session.
 #[derive(Debug, Serialize)]
-pub(super) struct Report {
+pub(super) struct VerifyReport {
     /// The host that the session was with.
     pub host: String,
     /// `private`, `own` (this machine's sshd) or `host` (the one asked for).
@@ -113,7 +113,7 @@ fn advise(part: &Part, role: Role, verdict: &Verdict) -> Option<String> {
 }
 
 /// The table.
-pub(super) fn text(report: &Report, style: Style) -> String {
+pub(super) fn text(report: &VerifyReport, style: Style) -> String {
     let mut out = String::new();
     let unknown = "unknown";
     let session = match report.target {

@@ -14,7 +14,7 @@ use adjunct_tool::failure::cause;
 use adjunct_tool::{Failure, files, output, state};
 use parts::{Counts, Required};
 use range::Range;
-use report::{Level, Part, Report};
+use report::{CheckReport, Level, Part};
 use std::collections::BTreeMap;
 use std::fmt;
 use std::io::ErrorKind;
@@ -106,15 +106,15 @@ pub(crate) fn misused(error: &clap::Error) -> ExitCode {
     ExitCode::from(Level::Unknown.status())
 }
 
-fn unknown(line: &str) -> Report {
+fn unknown(line: &str) -> CheckReport {
     let part = Part { name: "check", level: Level::Unknown, text: line.to_owned() };
-    Report { parts: vec![part], ..Report::default() }
+    CheckReport { parts: vec![part], ..CheckReport::default() }
 }
 
-fn checked(args: &Args) -> Result<Report, Failure> {
+fn checked(args: &Args) -> Result<CheckReport, Failure> {
     range::agree(args.warning.as_ref(), args.critical.as_ref()).map_err(Failure::new)?;
     let sample = Sampler::default().take()?;
-    let mut report = Report::default();
+    let mut report = CheckReport::default();
     let (counts, since) =
         if args.since_start { counted(&sample, None)? } else { counted(&sample, Some(place(args)?.as_path()))? };
     let software = parts::software(&counts, &since, args, &mut report.perf, &mut report.details);

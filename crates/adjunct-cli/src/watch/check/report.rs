@@ -49,13 +49,13 @@ pub(super) struct Perf {
 
 /// The results of all checks.
 #[derive(Debug, Default)]
-pub(super) struct Report {
+pub(super) struct CheckReport {
     pub(super) parts: Vec<Part>,
     pub(super) perf: Vec<Perf>,
     pub(super) details: Vec<String>,
 }
 
-impl Report {
+impl CheckReport {
     /// The worst of all parts.
     pub(super) fn level(&self) -> Level {
         self.parts.iter().map(|part| part.level).max().unwrap_or(Level::Unknown)
@@ -100,7 +100,7 @@ mod tests {
     #[test]
     fn the_worst_stands_first_and_the_bar_before_the_data_alone() {
         let part = |level, text: &str| Part { name: "x", level, text: text.to_owned() };
-        let report = Report {
+        let report = CheckReport {
             parts: vec![
                 part(Level::Ok, "well | good"),
                 part(Level::Critical, "bad"),
@@ -111,6 +111,6 @@ mod tests {
         };
         assert_eq!(report.text(), "ADJUNCT CRITICAL - bad; who\\nknows; well / good | software=1.5%;10;;0;100\nmore\n");
         assert_eq!((report.level().status(), &report.json()["values"]["software"]), (2, &json!(1.5)));
-        assert_eq!(Report::default().level().status(), 3);
+        assert_eq!(CheckReport::default().level().status(), 3);
     }
 }

@@ -1,11 +1,11 @@
 //! Advice that follows from the measurements.
 
 use crate::command::ssh::opening::{Opening, Suite};
-use crate::command::ssh::report::{Column, Report, Row, Verdict, number};
+use crate::command::ssh::report::{Column, Row, SshReport, Verdict, number};
 use maud::{Markup, html};
 
 /// The last section.
-pub fn section(report: &Report, opening: Option<&Opening<'_>>) -> Markup {
+pub fn section(report: &SshReport, opening: Option<&Opening<'_>>) -> Markup {
     html! {
         section id="advice" aria-labelledby="advice-title" {
             h2 id="advice-title" { "What to do" }
@@ -47,7 +47,7 @@ fn cost(suite: &Suite<'_>) -> String {
 }
 
 /// The type of key that costs least.
-fn logins(report: &Report) -> Option<String> {
+fn logins(report: &SshReport) -> Option<String> {
     let section = report.sections.iter().find(|section| section.id == "small")?;
     let cpu = |row: &Row| Some(row.figures.get("cpu_ms")?.side(Column::Adjunct)?.median);
     let mut rows: Vec<(f64, &str)> = section.rows().filter_map(|row| Some((cpu(row)?, row.name.as_str()))).collect();

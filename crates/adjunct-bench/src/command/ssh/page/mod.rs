@@ -6,7 +6,7 @@ mod chart;
 
 use super::opening::{Opening, Suite};
 use super::plan;
-use super::report::{Column, Group, Header, Measure, Report, Row, Section, Stat, Verdict, number};
+use super::report::{Column, Group, Header, Measure, Row, Section, SshReport, Stat, Verdict, number};
 use super::summary;
 use crate::harness::page::{capital, facts};
 use adjunct_tool::Failure;
@@ -20,7 +20,7 @@ const TITLE: &str = "OpenSSH with and without crypto hardware";
 ///
 /// # Errors
 /// [`Failure`] where a chart cannot be drawn.
-pub fn text(report: &Report) -> Result<String, Failure> {
+pub fn text(report: &SshReport) -> Result<String, Failure> {
     let header = &report.header;
     let opening = Opening::of(report);
     let subjects = subjects(&report.sections);
@@ -46,7 +46,7 @@ pub fn text(report: &Report) -> Result<String, Failure> {
 }
 
 /// Sums the report up in a sentence: by suites where they were measured, else by what was.
-fn sentence(report: &Report, opening: Option<&Opening<'_>>) -> String {
+fn sentence(report: &SshReport, opening: Option<&Opening<'_>>) -> String {
     if let Some(opening) = opening {
         return opening.sentence().replace(" s ", "\u{a0}s ").replace(" CPU\u{a0}s", "\u{a0}CPU\u{a0}s");
     }

@@ -2,7 +2,7 @@
 //! thread, no libcrypto linked (one is looked for where Ed448 and X448 are asked for).
 //!
 //! * `abi`: the foreign layer.
-//! * `module`, `session`, `state`, `token`: initialization (`init_state`), sessions, saved operations, and the tokens in slots.
+//! * `module`, `session`, `state`, `token`: initialization (`init_state`), sessions, saved operations, and the tokens in slots; `table`: their objects.
 //! * `store`: the objects of tokens that stay when a program ends; [`admin`] is what administrators do with them.
 //! * [`names`], [`der`]: the standard's numbers and files of keys, for tools.
 //! * `object`, `objects`, `keys`, `wrapping`, `derive`, `encapsulate`: objects, and what sessions do with them.
@@ -27,6 +27,7 @@ mod session;
 mod slot;
 mod state;
 mod store;
+mod table;
 mod token;
 mod uses;
 mod wrapping;

@@ -2,12 +2,12 @@
 
 use crate::handle::Handle;
 use crate::init_state::InitState;
-use crate::object::table::Table;
 use crate::rv::{Result, Rv, ensure, fail};
 use crate::session::{self, Using};
 use crate::slot::{ACCELERATOR, GIVING_WAY};
 use crate::state;
 use crate::store::config::{self, Stores};
+use crate::table::Table;
 use crate::token::{Slot, Token};
 use adjunct::fork;
 use cryptoki_sys::*;

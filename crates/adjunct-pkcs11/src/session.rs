@@ -7,11 +7,11 @@ pub mod running;
 use crate::handle::Handle;
 use crate::init_state::InitState;
 use crate::messages;
-use crate::object::search::Search;
-use crate::object::table::Found;
-use crate::object::{Held, Keepers, Object, Owner};
+use crate::object::{Held, Owner};
 use crate::operation::{Again, Cipher, Digester, Follows, Signer, Verifier};
 use crate::rv::{Result, Rv, ensure, fail};
+use crate::table::search::Search;
+use crate::table::{Found, Keeping, Version};
 use crate::token::Slot;
 use adjunct::lock::Lock;
 use adjunct::slab::{Entry, Slab};
@@ -217,23 +217,23 @@ pub fn close(module: &'static InitState, handle: Handle) -> Result {
 }
 
 /// Removes an object that no longer exists, with its prepared key, from the sessions that keep it.
-pub fn forget(handle: Handle, object: &Object) {
+pub fn forget(handle: Handle, gone: &Version) {
     fence(SeqCst);
     let from = |session: &Session| {
         session.hold(|active| {
             active.kept.iter_mut().filter(|used| used.handle == handle.get()).for_each(|used| *used = Used::default());
-            active.ended.forget(object);
+            active.ended.forget(&gone.object);
         });
     };
-    match object.keepers() {
-        Keepers::Some(sessions) => {
+    match gone.keepers() {
+        Keeping::Some(sessions) => {
             for session in sessions {
                 if let Some(session) = session.number().and_then(|number| SESSIONS.get(number)) {
                     from(&session);
                 }
             }
         }
-        Keepers::Many => SESSIONS.each(|session| from(&session)),
+        Keeping::Many => SESSIONS.each(|session| from(&session)),
     }
 }
 
@@ -318,7 +318,7 @@ impl Session {
             return Ok(Held::Own(found.object));
         }
         let object = Arc::new(Owner(found.object.clone()));
-        object.0.will_keep(self.handle());
+        found.will_keep(self.handle());
         self.hold(|active| {
             if let Some(used) = active.kept.iter_mut().find(|used| used.handle == handle.get()) {
                 // Who takes it away looks for its keepers afterwards: one of the two sees the other.

@@ -1,10 +1,10 @@
 //! Tokens: what a slot holds, who is logged in, and its objects.
 
 use crate::object::complete::{self, Defaults};
-use crate::object::table::Table;
 use crate::rv::{Result, Rv, ensure, fail};
 use crate::slot::Standing;
 use crate::store::{Holder, Info, Store};
+use crate::table::Table;
 use cryptoki_sys::*;
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed};
 use std::sync::atomic::{AtomicU8, AtomicU64, AtomicUsize};

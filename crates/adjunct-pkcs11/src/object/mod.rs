@@ -5,21 +5,17 @@ pub mod check;
 pub mod complete;
 mod facts;
 mod held;
-mod index;
 pub mod key;
 pub mod lattice;
 pub mod pkcs8;
 pub mod prepared;
 pub mod schema;
-pub mod search;
 pub mod spki;
 mod strength;
-pub mod table;
 
-use crate::handle::Handle;
 use crate::rv::{Result, ensure};
 use adjunct::counters::Strength;
-use adjunct::memory::{Kept, WriteOnce, boxed};
+use adjunct::memory::{Kept, WriteOnce};
 use attributes::Attributes;
 use cryptoki_sys::*;
 use facts::Facts;
@@ -27,8 +23,6 @@ pub use held::{Held, Owner, address};
 use key::Key;
 use prepared::Forms;
 use std::sync::Arc;
-use std::sync::atomic::Ordering::SeqCst;
-use std::sync::atomic::{AtomicBool, AtomicU64, fence};
 
 /// An object. It does not change: a change of attributes makes another in its place.
 #[derive(Debug, Default)]
@@ -42,23 +36,6 @@ pub struct Object {
     forms: Forms,
     /// Strength of the key, once it has been asked for.
     strength: WriteOnce<Strength>,
-    /// Handles of the sessions that keep the object, once one does; 0: no session.
-    keepers: WriteOnce<Box<[AtomicU64; KEEPERS]>>,
-    /// Whether more sessions than [`KEEPERS`] keep it.
-    many: AtomicBool,
-}
-
-/// The most sessions that an object records as its keepers. In programs that open a session for each operation, as Java does, only a few keep an
-/// object, and asking every session would take time in proportion to their number.
-const KEEPERS: usize = 8;
-
-/// The sessions that keep an object.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Keepers {
-    /// The sessions in the list.
-    Some(Vec<Handle>),
-    /// Any may.
-    Many,
 }
 
 impl Object {
@@ -97,34 +74,6 @@ impl Object {
     /// Whether the user gives the PIN before each use of the key.
     pub fn wants_the_pin(&self) -> bool {
         self.facts.has(CKA_ALWAYS_AUTHENTICATE)
-    }
-
-    /// Notes that a session keeps the object.
-    pub fn will_keep(&self, session: Handle) {
-        let own = session.get();
-        // Where there is no memory, and where another thread makes the places at this moment, it is one of many.
-        if let Ok(Kept::There(places)) = self.keepers.get_or_make(|| boxed(Default::default())) {
-            for place in &**places {
-                let before = place.compare_exchange(0, own, SeqCst, SeqCst);
-                if before.is_ok() || before == Err(own) {
-                    // Behind the places themselves, too, which this may have made.
-                    fence(SeqCst);
-                    return;
-                }
-            }
-        }
-        self.many.store(true, SeqCst);
-    }
-
-    /// The sessions that keep the object. Take the object out of its place before asking.
-    pub fn keepers(&self) -> Keepers {
-        // The places are looked for after the object was taken out.
-        fence(SeqCst);
-        if self.many.load(SeqCst) {
-            return Keepers::Many;
-        }
-        let places = self.keepers.get().map_or([].as_slice(), |places| places.as_slice());
-        Keepers::Some(places.iter().map(|place| place.load(SeqCst)).filter(|one| *one != 0).map(Handle::from).collect())
     }
 
     /// The key in its place, made at its first use: [`Object::key`] without another owner.

@@ -33,8 +33,8 @@ mod tries;
 mod trouble;
 mod write;
 
-use crate::object::table::Table;
 use crate::rv::{Result, ensure};
+use crate::table::Table;
 use adjunct::lock::Lock;
 pub use batch::Change;
 use batch::Queue;

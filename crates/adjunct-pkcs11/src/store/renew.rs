@@ -16,7 +16,7 @@ use super::role::Role;
 use super::tpm::Tpm;
 use super::trouble::Trouble;
 use super::{FRAMES, Header, Holder, Login, State, Store, write};
-use crate::object::table::Table;
+use crate::table::Table;
 use adjunct::ops::random::random;
 
 type Result<T = ()> = std::result::Result<T, Trouble>;

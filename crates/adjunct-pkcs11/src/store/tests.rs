@@ -7,8 +7,8 @@ use super::*;
 use crate::object::Object;
 use crate::object::attributes::Attributes;
 use crate::object::complete::{Defaults, Origin};
-use crate::object::search;
 use crate::rv::Rv;
+use crate::table::search;
 use std::collections::BTreeSet;
 use std::path::Path;
 

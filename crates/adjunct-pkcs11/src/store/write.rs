@@ -11,8 +11,8 @@ use super::trouble::Trouble;
 use super::{FRAMES, Header, Holder, Initialized, Known, State, Store, body};
 use crate::handle::Handle;
 use crate::object::Object;
-use crate::object::table::Table;
 use crate::rv::{Result, Rv, fail};
+use crate::table::Table;
 use cryptoki_sys::*;
 use std::sync::atomic::Ordering::Relaxed;
 

@@ -4,7 +4,7 @@ use super::super::format::Version;
 use super::super::tests::{frames, header, labels, login, new_store, object, store};
 use super::super::{Header, Holder, Keys, Store};
 use super::*;
-use crate::object::table::Table;
+use crate::table::Table;
 use std::path::PathBuf;
 use tempfile::TempDir;
 

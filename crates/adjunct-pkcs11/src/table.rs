@@ -1,14 +1,20 @@
 //! The objects of a token: by handle, and by what programs look for.
 
-use super::Object;
-use super::attributes::Attributes;
-use super::index::Index;
-pub use super::index::List;
+mod index;
+mod keepers;
+pub mod search;
+
 use crate::handle::Handle;
+use crate::object::Object;
+use crate::object::attributes::Attributes;
 use crate::rv::{Result, Rv, fail};
 use adjunct::lock::Lock;
 use adjunct::slab::{Entry, Number, Slab, Watch};
 use cryptoki_sys::*;
+use index::Index;
+pub use index::List;
+use keepers::Keepers;
+pub use keepers::Keeping;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed};
 use std::sync::atomic::{AtomicBool, AtomicU64};
@@ -18,7 +24,26 @@ static PLACES: Slab<Place> = Slab::new();
 
 /// Objects as they are now: a change puts another there. So an operation finds its key without a lock, and a thread that finds a version gone looks
 /// for the next one.
-static VERSIONS: Slab<Arc<Object>> = Slab::new();
+static VERSIONS: Slab<Version> = Slab::new();
+
+/// An object as it is until it is changed or removed.
+#[derive(Debug)]
+pub struct Version {
+    pub object: Arc<Object>,
+    /// The sessions that keep it.
+    keepers: Keepers,
+}
+
+impl Version {
+    fn new(object: Arc<Object>) -> Version {
+        Version { object, keepers: Keepers::default() }
+    }
+
+    /// The sessions that keep the object, for the function that a table calls when the object is gone.
+    pub fn keepers(&self) -> Keeping {
+        self.keepers.sessions()
+    }
+}
 
 /// The place of an object in the table.
 #[derive(Debug)]
@@ -36,14 +61,14 @@ pub struct Place {
 impl Place {
     /// The object as it is now.
     pub fn object(&self) -> Arc<Object> {
-        self.versioned().1
+        Arc::clone(&self.version().object)
     }
 
-    fn versioned(&self) -> (u64, Arc<Object>) {
+    fn version(&self) -> Entry<Version> {
         loop {
-            let version = self.version.load(Acquire);
-            if let Some(object) = Number::from_integer(version).and_then(|version| VERSIONS.get(version)) {
-                return (version, Arc::clone(&object));
+            let version = Number::from_integer(self.version.load(Acquire));
+            if let Some(version) = version.and_then(|version| VERSIONS.get(version)) {
+                return version;
             }
             std::hint::spin_loop();
         }
@@ -51,7 +76,7 @@ impl Place {
 
     /// Puts another version there; the old one goes with its last user.
     fn change(&self, object: Arc<Object>) -> Result {
-        let new = VERSIONS.keep(VERSIONS.insert(object)?);
+        let new = VERSIONS.keep(VERSIONS.insert(Version::new(object))?);
         let old = self.version.swap(new.get(), AcqRel);
         drop(Number::from_integer(old).and_then(|old| VERSIONS.retire(old)));
         Ok(())
@@ -73,7 +98,9 @@ impl Drop for Place {
 #[derive(Debug, Clone)]
 pub struct Found {
     place: Watch<Place>,
-    version: Watch<Arc<Object>>,
+    version: Watch<Version>,
+    /// The number in [`VERSIONS`].
+    number: Number,
     pub object: Arc<Object>,
 }
 
@@ -83,10 +110,17 @@ impl Found {
     pub fn is_current(&self) -> bool {
         self.place.is_there() && self.version.is_there()
     }
+
+    /// Notes that a session is about to keep the object. Of one that has gone nothing is noted: the session sees that it is not current.
+    pub fn will_keep(&self, session: Handle) {
+        if let Some(version) = VERSIONS.get(self.number) {
+            version.keepers.add(session);
+        }
+    }
 }
 
 /// The function that a table calls when a handle no longer names an object, because it was removed or replaced.
-pub type Gone = fn(Handle, &Object);
+pub type Gone = fn(Handle, &Version);
 
 /// The objects of one token in one process.
 #[derive(Debug)]
@@ -136,7 +170,7 @@ impl Table {
     /// # Errors
     /// `CKR_HOST_MEMORY`.
     pub fn insert(&self, object: Object, session: Option<Handle>) -> Result<Handle> {
-        let version = VERSIONS.keep(VERSIONS.insert(Arc::new(object))?);
+        let version = VERSIONS.keep(VERSIONS.insert(Version::new(Arc::new(object)))?);
         let (version, indexed) = (AtomicU64::new(version.get()), AtomicBool::new(false));
         let place = Place { table: self.number, session, version, indexed };
         // An index that is made again has what is in its place before.
@@ -163,11 +197,12 @@ impl Table {
     pub fn find_one(&self, handle: Handle) -> Result<Found> {
         let place = self.get(handle)?;
         loop {
-            let (version, object) = place.versioned();
+            let now = place.version();
+            let (number, object) = (now.number(), Arc::clone(&now.object));
             let there = handle.number().and_then(|number| PLACES.watch(number)).ok_or(Rv(CKR_OBJECT_HANDLE_INVALID))?;
             // Where another has come into its place meanwhile, that one is it.
-            if let Some(version) = Number::from_integer(version).and_then(|version| VERSIONS.watch(version)) {
-                return Ok(Found { place: there, version, object });
+            if let Some(version) = VERSIONS.watch(number) {
+                return Ok(Found { place: there, version, number, object });
             }
         }
     }
@@ -182,12 +217,12 @@ impl Table {
         if retired.is_none() {
             return fail(CKR_OBJECT_HANDLE_INVALID);
         }
-        let object = place.object();
+        let version = place.version();
         self.index(|index| {
-            let indexed = place.indexed.load(Relaxed).then_some(&*object);
+            let indexed = place.indexed.load(Relaxed).then_some(&*version.object);
             index.remove(handle, indexed, place.session, is_there);
         });
-        (self.gone)(handle, &object);
+        (self.gone)(handle, &version);
         Ok(())
     }
 
@@ -198,10 +233,10 @@ impl Table {
     pub fn replace(&self, handle: Handle, object: Object) -> Result {
         let (place, object) = (self.get(handle)?, Arc::new(object));
         let old = self.index(|index| {
-            let old = place.object();
+            let old = place.version();
             place.change(object.clone())?;
             if place.indexed.load(Relaxed) {
-                index.replace(handle, &old, &object);
+                index.replace(handle, &old.object, &object);
             }
             Ok::<_, Rv>(old)
         })?;
@@ -262,8 +297,8 @@ impl Default for Table {
 
 #[cfg(test)]
 mod tests {
+    use super::search::all;
     use super::*;
-    use crate::object::search::all;
 
     fn object(label: &[u8], id: &[u8], private: bool) -> Object {
         let mut attributes = Attributes::default();
@@ -287,8 +322,8 @@ mod tests {
             static TOLD: RefCell<Vec<(Handle, Vec<u8>)>> = const { RefCell::new(Vec::new()) };
         }
         let label = |object: &Object| object.attributes.bytes(CKA_LABEL).unwrap().to_vec();
-        let table = Table::telling(|handle, object| {
-            let label = object.attributes.bytes(CKA_LABEL).unwrap().to_vec();
+        let table = Table::telling(|handle, version| {
+            let label = version.object.attributes.bytes(CKA_LABEL).unwrap().to_vec();
             TOLD.with_borrow_mut(|told| told.push((handle, label)));
         });
         let one = table.insert(object(b"old", b"1", false), None).unwrap();

@@ -1,9 +1,9 @@
 //! Searches among the objects of a token.
 
-use super::Object;
-use super::attributes::{Attributes, Value};
-use super::table::{List, Table};
+use super::{List, Table};
 use crate::handle::Handle;
+use crate::object::attributes::{Attributes, Value};
+use crate::object::{Object, check, schema};
 use cryptoki_sys::CKA_CHECK_VALUE;
 
 /// A search that is under way. It holds no object: what is destroyed meanwhile is not found any more, and what is made or changed meanwhile may be
@@ -65,10 +65,9 @@ pub fn all(table: &Table, template: &Attributes, private: bool) -> Vec<Handle> {
 fn fits(object: &Object, template: &Attributes, private: bool) -> bool {
     (private || !object.is_private())
         && template.iter().all(|(kind, value): (_, &Value)| {
-            let computed =
-                kind == CKA_CHECK_VALUE && super::check::value(&object.attributes) == Ok(Some(value.clone()));
+            let computed = kind == CKA_CHECK_VALUE && check::value(&object.attributes) == Ok(Some(value.clone()));
             let same = object.attributes.get(kind) == Some(value) || computed;
-            same && !super::schema::is_secret(&object.attributes, kind)
+            same && !schema::is_secret(&object.attributes, kind)
         })
 }
 

@@ -2,9 +2,9 @@
 //! them, and others load a token to find one key. So an object is noted at first, in a few instructions, and indexed once searches have looked
 //! through all objects a few times.
 
-use super::Object;
-use super::attributes::Attributes;
 use crate::handle::Handle;
+use crate::object::Object;
+use crate::object::attributes::Attributes;
 use cryptoki_sys::*;
 use std::collections::{BTreeMap, BTreeSet};
 use std::hash::{BuildHasher, RandomState};

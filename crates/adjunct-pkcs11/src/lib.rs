@@ -5,15 +5,14 @@
 //! * `module`, `session`, `state`, `token`: initialization (`init_state`), sessions, saved operations, and the tokens in slots; `table`: their objects.
 //! * `store`: the objects of tokens that stay when a program ends; [`admin`] is what administrators do with them.
 //! * [`names`], [`der`]: the standard's numbers and files of keys, for tools.
-//! * `object`, `objects`, `keys`, `wrapping`, `derive`, `encapsulate`: objects, and what sessions do with them.
+//! * `object`, `keys`, `objects`, `key_management`: objects, how keys come into being, and what sessions do with both.
 //! * `mechanism`, `operation`, `messages`: mechanisms, and operations in progress; `uses` counts them.
 
 mod abi;
 pub mod der;
-mod derive;
-mod encapsulate;
 mod handle;
 mod init_state;
+mod key_management;
 mod keys;
 mod mechanism;
 mod messages;
@@ -30,7 +29,6 @@ mod store;
 mod table;
 mod token;
 mod uses;
-mod wrapping;
 
 pub use slot::{ACCELERATOR, GIVING_WAY};
 pub use store::admin;

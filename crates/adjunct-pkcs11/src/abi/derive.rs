@@ -2,8 +2,8 @@
 
 use super::args::{slice, slice_mut, template, value};
 use super::params::{bytes, read};
-use crate::derive::Deriving;
 use crate::handle::Handle;
+use crate::key_management::Deriving;
 use crate::mechanism::derive::agree::{self, Agree};
 use crate::mechanism::derive::bytes::{Encrypt, Mode as Cipher};
 use crate::mechanism::derive::hkdf::{Hkdf, Salt};

@@ -3,12 +3,11 @@
 use super::args::{Out, Room, slice, slice_mut, template, value};
 use super::params::{mechanism, read};
 use super::{calls, derive, module};
-use crate::encapsulate::{Encapsulating, decapsulate};
-use crate::keys;
+use crate::key_management::{self as keys, Encapsulating, Leaving, decapsulate};
+use crate::keys::wrapping::with_aad;
 use crate::mechanism::iv::Generator;
 use crate::rv::{Result, ensure};
 use crate::session::Session;
-use crate::wrapping::{self, Leaving};
 use cryptoki_sys::*;
 
 calls! {
@@ -60,7 +59,7 @@ calls! {
         let session = module::<FORK_SAFE>()?.session(hSession)?;
         let out = Out::new(pWrappedKey, pulWrappedKeyLen)?;
         fill_iv(pMechanism)?;
-        wrap(&session, wrapping::wrap(&session, mechanism(pMechanism)?, hWrappingKey, hKey)?, out)
+        wrap(&session, keys::wrap(&session, mechanism(pMechanism)?, hWrappingKey, hKey)?, out)
     }
 
     /// PKCS #11 5.18.4.
@@ -77,7 +76,7 @@ calls! {
         let session = module::<FORK_SAFE>()?.session(hSession)?;
         let (place, template) = (value(phKey)?, template(pTemplate, ulAttributeCount)?);
         let (mechanism, wrapped) = (mechanism(pMechanism)?, slice(pWrappedKey, ulWrappedKeyLen)?);
-        *place = wrapping::unwrap(&session, hSession.into(), mechanism, hUnwrappingKey, wrapped, template)?.get();
+        *place = keys::unwrap(&session, hSession.into(), mechanism, hUnwrappingKey, wrapped, template)?.get();
         Ok(())
     }
 
@@ -149,8 +148,8 @@ calls! {
         let out = Out::new(pWrappedKey, pulWrappedKeyLen)?;
         fill_iv(pMechanism)?;
         let aad = slice(pAssociatedData, ulAssociatedDataLen)?;
-        let mechanism = wrapping::with_aad(mechanism(pMechanism)?, aad)?;
-        wrap(&session, wrapping::wrap(&session, mechanism, hWrappingKey, hKey)?, out)
+        let mechanism = with_aad(mechanism(pMechanism)?, aad)?;
+        wrap(&session, keys::wrap(&session, mechanism, hWrappingKey, hKey)?, out)
     }
 
     /// PKCS #11 5.18.7.
@@ -169,8 +168,8 @@ calls! {
         let session = module::<FORK_SAFE>()?.session(hSession)?;
         let (place, template) = (value(phKey)?, template(pTemplate, ulAttributeCount)?);
         let (aad, wrapped) = (slice(pAssociatedData, ulAssociatedDataLen)?, slice(pWrappedKey, ulWrappedKeyLen)?);
-        let mechanism = wrapping::with_aad(mechanism(pMechanism)?, aad)?;
-        *place = wrapping::unwrap(&session, hSession.into(), mechanism, hUnwrappingKey, wrapped, template)?.get();
+        let mechanism = with_aad(mechanism(pMechanism)?, aad)?;
+        *place = keys::unwrap(&session, hSession.into(), mechanism, hUnwrappingKey, wrapped, template)?.get();
         Ok(())
     }
 }

@@ -18,7 +18,7 @@ struct Opening {
 }
 
 fn known(mechanism: Mechanism<'_>) -> Result {
-    ensure(mechanism.entry.flags & RECOVERS != 0, CKR_MECHANISM_INVALID)?;
+    mechanism.is_for(RECOVERS)?;
     no_params(mechanism)
 }
 

@@ -8,7 +8,7 @@ use crate::object::Held;
 use crate::object::attributes::Attributes;
 use crate::object::key::has_curve448;
 use crate::operation::{Cipher, Digester, Signer, Verifier};
-use crate::rv::{Result, Rv};
+use crate::rv::{Result, Rv, ensure};
 use cryptoki_sys::*;
 use generate::{Pair, Secret};
 
@@ -122,6 +122,14 @@ impl Entry {
 }
 
 impl Mechanism<'_> {
+    /// Checks that the mechanism is for a use, by that use's flag.
+    ///
+    /// # Errors
+    /// `CKR_MECHANISM_INVALID`.
+    pub fn is_for(self, flag: CK_FLAGS) -> Result {
+        ensure(self.entry.flags & flag != 0, CKR_MECHANISM_INVALID)
+    }
+
     /// Begins an encryption (`encrypt`) or a decryption. Whether the key may be used so was checked before.
     ///
     /// # Errors

@@ -1,44 +1,20 @@
-//! Keys that leave the token under another key, and come into it.
+//! Keys that leave under another key, and come back.
 
-use crate::handle::Handle;
+use super::say_all;
 use crate::mechanism::Mechanism;
 use crate::mechanism::params::Params;
 use crate::object::attributes::{Attributes, Value};
-use crate::object::complete::{self, Origin};
-use crate::object::pkcs8;
-use crate::object::{Held, Object};
-use crate::objects;
+use crate::object::complete::{self, Defaults, Origin};
+use crate::object::{Held, Object, pkcs8};
 use crate::operation::Cipher;
 use crate::rv::{Result, Rv, ensure, fail};
-use crate::session::Session;
-use crate::uses;
-use adjunct::counters::Strength;
 use cryptoki_sys::*;
-use std::sync::Arc;
 use zeroize::Zeroizing;
 
 /// A key that is about to be wrapped: what encrypts it, and its bytes.
 pub struct Leaving {
-    pub cipher: Box<dyn Cipher>,
-    pub bytes: Zeroizing<Vec<u8>>,
-    key: (CK_OBJECT_HANDLE, Arc<Object>),
-    /// Strength of the wrapping key.
-    strength: Strength,
-    mechanism: CK_MECHANISM_TYPE,
-}
-
-/// Finds the key that wraps or unwraps, for a mechanism that does.
-fn wrapping_key(session: &Session, mechanism: Mechanism<'_>, key: CK_OBJECT_HANDLE, wrap: bool) -> Result<Held> {
-    let (usage, flag, handle) = if wrap {
-        (CKA_WRAP, CKF_WRAP, CKR_WRAPPING_KEY_HANDLE_INVALID)
-    } else {
-        (CKA_UNWRAP, CKF_UNWRAP, CKR_UNWRAPPING_KEY_HANDLE_INVALID)
-    };
-    ensure(mechanism.entry.flags & flag != 0, CKR_MECHANISM_INVALID)?;
-    objects::key_at_once(session, key, usage, mechanism.kind).map_err(|error| match error {
-        Rv(CKR_KEY_HANDLE_INVALID) => Rv(handle),
-        error => error,
-    })
+    cipher: Box<dyn Cipher>,
+    bytes: Zeroizing<Vec<u8>>,
 }
 
 /// Begins the cipher that wraps or unwraps; its errors about the key become those about the wrapping key.
@@ -83,19 +59,14 @@ fn bytes(key: &Object, unit: usize) -> Result<Zeroizing<Vec<u8>>> {
     }
 }
 
-/// C_WrapKey, C_WrapKeyAuthenticated: prepares the wrapping; the caller knows where the result goes.
+/// Prepares the wrapping of a key under another; the caller knows where the result goes. Whether `with` may wrap by the mechanism was checked
+/// before ([`Object::permits`]).
 ///
 /// # Errors
-/// Those of the mechanism; `CKR_WRAPPING_KEY_HANDLE_INVALID` and its kin, `CKR_KEY_HANDLE_INVALID`, `CKR_KEY_UNEXTRACTABLE`,
-/// `CKR_KEY_NOT_WRAPPABLE`.
-pub fn wrap(
-    session: &Session,
-    mechanism: Mechanism<'_>,
-    wrapping: CK_OBJECT_HANDLE,
-    handle: CK_OBJECT_HANDLE,
-) -> Result<Leaving> {
-    let with = wrapping_key(session, mechanism, wrapping, true)?;
-    let key = objects::get(session, handle.into()).map_err(|_| Rv(CKR_KEY_HANDLE_INVALID))?;
+/// Those of the mechanism; `CKR_WRAPPING_KEY_TYPE_INCONSISTENT` and its kin, `CKR_KEY_HANDLE_INVALID` where `key` is none, or none that `with` may
+/// wrap; `CKR_KEY_UNEXTRACTABLE`, `CKR_KEY_NOT_WRAPPABLE`.
+pub fn wrap(mechanism: Mechanism<'_>, with: &Held, key: &Object) -> Result<Leaving> {
+    mechanism.is_for(CKF_WRAP)?;
     let secret = matches!(key.class(), CKO_SECRET_KEY | CKO_PRIVATE_KEY);
     ensure(key.key_type().is_some(), CKR_KEY_HANDLE_INVALID)?;
     ensure(secret, CKR_KEY_NOT_WRAPPABLE)?;
@@ -105,9 +76,9 @@ pub fn wrap(
     if let Some(Value::Template(template)) = with.attributes.get(CKA_WRAP_TEMPLATE) {
         ensure(key.attributes.matches(template), CKR_KEY_HANDLE_INVALID)?;
     }
-    let bytes = bytes(&key, mechanism.entry.unit)?;
-    let cipher = begin(mechanism, &with, true)?;
-    Ok(Leaving { cipher, bytes, key: (handle, key), strength: with.strength(), mechanism: mechanism.kind })
+    let bytes = bytes(key, mechanism.entry.unit)?;
+    let cipher = begin(mechanism, with, true)?;
+    Ok(Leaving { cipher, bytes })
 }
 
 impl Leaving {
@@ -119,16 +90,12 @@ impl Leaving {
     /// Writes the wrapped key; gives its length.
     ///
     /// # Errors
-    /// `CKR_KEY_SIZE_RANGE` where the key has a length that the mechanism does not take; `CKR_USER_NOT_LOGGED_IN` of a key that wants the PIN
-    /// first: elsewhere it would be used without.
-    pub fn wrap(mut self, session: &Session, out: &mut [u8]) -> Result<usize> {
-        session.use_at_once(self.key.0, &self.key.1)?;
-        let length = self.cipher.once(&self.bytes, out).map_err(|error| match error {
+    /// `CKR_KEY_SIZE_RANGE` where the key has a length that the mechanism does not take.
+    pub fn wrap(mut self, out: &mut [u8]) -> Result<usize> {
+        self.cipher.once(&self.bytes, out).map_err(|error| match error {
             Rv(CKR_DATA_LEN_RANGE) => Rv(CKR_KEY_SIZE_RANGE),
             error => error,
-        })?;
-        uses::count(session, self.mechanism, self.strength);
-        Ok(length)
+        })
     }
 }
 
@@ -144,31 +111,26 @@ fn length(template: &Attributes, kind: CK_KEY_TYPE, unwrapped: usize, unit: usiz
     if said.checked_next_multiple_of(unit) == Some(unwrapped) { said } else { unwrapped }
 }
 
-/// C_UnwrapKey, C_UnwrapKeyAuthenticated.
+/// Unwraps a key: the object of its template. Whether `with` may unwrap by the mechanism was checked before ([`Object::permits`]).
 ///
 /// # Errors
-/// Those of the mechanism and of templates; `CKR_UNWRAPPING_KEY_HANDLE_INVALID` and its kin, `CKR_WRAPPED_KEY_INVALID`,
+/// Those of the mechanism and of templates; `CKR_UNWRAPPING_KEY_TYPE_INCONSISTENT` and its kin, `CKR_WRAPPED_KEY_INVALID`,
 /// `CKR_WRAPPED_KEY_LEN_RANGE`.
 pub fn unwrap(
-    session: &Session,
-    own: Handle,
+    defaults: Defaults,
     mechanism: Mechanism<'_>,
-    unwrapping: CK_OBJECT_HANDLE,
+    with: &Held,
     wrapped: &[u8],
     mut template: Attributes,
-) -> Result<Handle> {
-    let with = wrapping_key(session, mechanism, unwrapping, false)?;
+) -> Result<Object> {
+    mechanism.is_for(CKF_UNWRAP)?;
     if let Some(Value::Template(wanted)) = with.attributes.get(CKA_UNWRAP_TEMPLATE) {
-        for (kind, value) in wanted.iter() {
-            let same = template.get(kind).is_none_or(|given| given == value);
-            ensure(same, CKR_TEMPLATE_INCONSISTENT)?;
-            template.insert(kind, value.clone());
-        }
+        say_all(&mut template, wanted)?;
     }
     let class = template.number(CKA_CLASS).ok_or(Rv(CKR_TEMPLATE_INCOMPLETE))?;
     let kind = template.number(CKA_KEY_TYPE).ok_or(Rv(CKR_TEMPLATE_INCOMPLETE))?;
     ensure(!template.has(CKA_VALUE), CKR_TEMPLATE_INCONSISTENT)?;
-    let mut cipher = begin(mechanism, &with, false)?;
+    let mut cipher = begin(mechanism, with, false)?;
     let mut room = adjunct::memory::zeros(cipher.once_length(wrapped.len()))?;
     let count = cipher.once(wrapped, &mut room).map_err(|error| match error {
         Rv(CKR_ENCRYPTED_DATA_INVALID) => Rv(CKR_WRAPPED_KEY_INVALID),
@@ -181,17 +143,8 @@ pub fn unwrap(
             complete::check_length(kind, length as CK_ULONG).map_err(|_| Rv(CKR_WRAPPED_KEY_LEN_RANGE))?;
             template.set(CKA_VALUE, &room[..length])?;
         }
-        CKO_PRIVATE_KEY => {
-            for (kind, value) in pkcs8::from_der(&room[..count])?.iter() {
-                let same = template.get(kind).is_none_or(|given| given == value);
-                ensure(same, CKR_TEMPLATE_INCONSISTENT)?;
-                template.insert(kind, value.clone());
-            }
-        }
+        CKO_PRIVATE_KEY => say_all(&mut template, &pkcs8::from_der(&room[..count])?)?,
         _ => return fail(CKR_TEMPLATE_INCONSISTENT),
     }
-    let object = session.slot().token.defaults.object(template, Origin::Unwrapped)?;
-    let handle = objects::insert(session, own, object)?;
-    uses::count(session, mechanism.kind, with.strength());
-    Ok(handle)
+    defaults.object(template, Origin::Unwrapped)
 }

@@ -1,13 +1,15 @@
-//! Keys that are generated in a session. Other modules unwrap, derive and encapsulate keys.
+//! Keys that come into being: generated here, unwrapped and wrapped (`wrapping`), derived (`derive`), encapsulated (`encapsulate`). Each is made as
+//! an object of a template, and belongs to nobody yet.
 
-use crate::handle::Handle;
+pub mod derive;
+pub mod encapsulate;
+pub mod wrapping;
+
 use crate::mechanism::Mechanism;
+use crate::object::Object;
 use crate::object::attributes::Attributes;
-use crate::object::complete::Origin;
-use crate::objects::{insert, insert_all};
-use crate::rv::{Result, ensure, fail};
-use crate::session::Session;
-use crate::uses;
+use crate::object::complete::{Defaults, Origin};
+use crate::rv::{Result, ensure};
 use cryptoki_sys::*;
 
 /// Sets what a mechanism says of a key; a template may say the same.
@@ -17,11 +19,21 @@ fn say(template: &mut Attributes, kind: CK_ATTRIBUTE_TYPE, value: CK_ULONG) -> R
     template.set_number(kind, value)
 }
 
-/// C_GenerateKey.
+/// Sets attributes that the key has whatever its template says; a template may say the same.
+fn say_all(template: &mut Attributes, said: &Attributes) -> Result {
+    for (kind, value) in said.iter() {
+        let same = template.get(kind).is_none_or(|given| given == value);
+        ensure(same, CKR_TEMPLATE_INCONSISTENT)?;
+        template.insert(kind, value.clone());
+    }
+    Ok(())
+}
+
+/// Generates a secret key.
 ///
 /// # Errors
 /// Those of the mechanism and of templates.
-pub fn generate(session: &Session, own: Handle, mechanism: Mechanism<'_>, mut template: Attributes) -> Result<Handle> {
+pub fn generate(defaults: Defaults, mechanism: Mechanism<'_>, mut template: Attributes) -> Result<Object> {
     let (kind, value) = mechanism.secret(&template)?;
     say(&mut template, CKA_CLASS, CKO_SECRET_KEY)?;
     if kind != CKK_GENERIC_SECRET || !template.has(CKA_KEY_TYPE) {
@@ -29,26 +41,21 @@ pub fn generate(session: &Session, own: Handle, mechanism: Mechanism<'_>, mut te
     }
     ensure(!template.has(CKA_VALUE), CKR_TEMPLATE_INCONSISTENT)?;
     template.set(CKA_VALUE, &value)?;
-    let object = session.slot().token.defaults.object(template, Origin::Generated(mechanism.kind))?;
-    let strength = object.strength();
-    let handle = insert(session, own, object)?;
-    uses::count(session, mechanism.kind, strength);
-    Ok(handle)
+    defaults.object(template, Origin::Generated(mechanism.kind))
 }
 
-/// C_GenerateKeyPair.
+/// Generates a key pair: the public key and the private key.
 ///
 /// # Errors
 /// Those of the mechanism and of templates.
 pub fn generate_pair(
-    session: &Session,
-    own: Handle,
+    defaults: Defaults,
     mechanism: Mechanism<'_>,
     mut public: Attributes,
     mut private: Attributes,
-) -> Result<(Handle, Handle)> {
+) -> Result<[Object; 2]> {
     let pair = mechanism.pair(&public)?;
-    let (defaults, origin) = (session.slot().token.defaults, Origin::Generated(mechanism.kind));
+    let origin = Origin::Generated(mechanism.kind);
     // Of a key pair the size is asked for, and answered by the modulus.
     public.remove(CKA_MODULUS_BITS);
     for (template, class, own) in
@@ -56,11 +63,7 @@ pub fn generate_pair(
     {
         say(template, CKA_CLASS, class)?;
         say(template, CKA_KEY_TYPE, pair.kind)?;
-        for (kind, value) in own.iter() {
-            let same = template.get(kind).is_none_or(|given| given == value);
-            ensure(same, CKR_TEMPLATE_INCONSISTENT)?;
-            template.insert(kind, value.clone());
-        }
+        say_all(template, own)?;
     }
     let said = public.has(CKA_PUBLIC_KEY_INFO);
     let public = defaults.object_of(public, origin, Some(pair.key.clone()))?;
@@ -72,11 +75,5 @@ pub fn generate_pair(
         private.insert(CKA_PUBLIC_KEY_INFO, info.clone());
     }
     let private = defaults.object_of(private, origin, Some(pair.key))?;
-    let strength = private.strength();
-    let handles = insert_all(session, own, [public, private])?;
-    uses::count(session, mechanism.kind, strength);
-    match handles[..] {
-        [public, private] => Ok((public, private)),
-        _ => fail(CKR_FUNCTION_FAILED),
-    }
+    Ok([public, private])
 }

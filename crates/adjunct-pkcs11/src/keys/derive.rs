@@ -1,51 +1,38 @@
-//! C_DeriveKey: the attributes that a derived key gets from its template and from its base keys.
+//! The attributes that a derived key gets from its template and from its base keys.
 
-use crate::handle::Handle;
+use super::say_all;
 use crate::mechanism::derive::{Derivation, Inherit, tls};
 use crate::object::attributes::{Attributes, Value};
-use crate::object::complete::Origin;
+use crate::object::complete::{Defaults, Origin};
 use crate::object::{Held, Object};
-use crate::objects::{self, insert};
 use crate::rv::{Result, Rv, ensure, fail};
-use crate::session::Session;
 use adjunct::counters::Strength;
 use cryptoki_sys::*;
 use zeroize::Zeroizing;
 
-/// A derivation that runs: the session, and the keys it takes.
+/// A derivation that runs: the keys it takes.
 #[derive(Debug)]
-pub struct Deriving<'a> {
-    session: &'a Session,
-    own: Handle,
+pub struct Deriving {
+    defaults: Defaults,
     base: Held,
     others: Vec<Held>,
 }
 
-/// The parts of TLS's key block.
+/// The parts of TLS's key block: the client's, then the server's.
 #[derive(Debug)]
-pub struct KeyMaterial {
-    /// The client's, then the server's; 0 where there are none.
-    pub macs: [CK_OBJECT_HANDLE; 2],
-    pub keys: [CK_OBJECT_HANDLE; 2],
+pub struct KeyBlock {
+    /// `None` where the cipher suite has no MAC.
+    pub macs: Option<[Object; 2]>,
+    /// `None` where the cipher suite does not encrypt.
+    pub keys: Option<[Object; 2]>,
     pub ivs: [Zeroizing<Vec<u8>>; 2],
 }
 
-impl<'a> Deriving<'a> {
-    /// Finds the keys, which must all be there for derivations.
-    ///
-    /// # Errors
-    /// `CKR_KEY_HANDLE_INVALID`, `CKR_KEY_FUNCTION_NOT_PERMITTED`, `CKR_MECHANISM_INVALID`.
-    pub fn new(
-        session: &'a Session,
-        own: Handle,
-        mechanism: CK_MECHANISM_TYPE,
-        derivation: &Derivation<'_>,
-        base: CK_OBJECT_HANDLE,
-    ) -> Result<Deriving<'a>> {
-        let key = |handle| objects::key_at_once(session, handle, CKA_DERIVE, mechanism);
-        let base = key(base)?;
-        let others = derivation.others().into_iter().map(key).collect::<Result<_>>()?;
-        Ok(Deriving { session, own, base, others })
+impl Deriving {
+    /// A derivation from a base key and those that [`Derivation::others`] names, in its order. Whether they may be used so was checked before
+    /// ([`Object::permits`]).
+    pub fn new(defaults: Defaults, base: Held, others: Vec<Held>) -> Deriving {
+        Deriving { defaults, base, others }
     }
 
     /// How strong the base key is.
@@ -65,10 +52,7 @@ impl<'a> Deriving<'a> {
     fn object(&self, mut template: Attributes, inherit: Inherit, value: &[u8]) -> Result<Object> {
         ensure(!template.has(CKA_VALUE), CKR_TEMPLATE_INCONSISTENT)?;
         if let Some(Value::Template(rules)) = self.base.attributes.get(CKA_DERIVE_TEMPLATE) {
-            for (kind, value) in rules.iter() {
-                ensure(template.get(kind).is_none_or(|given| given == value), CKR_TEMPLATE_INCONSISTENT)?;
-                template.insert(kind, value.clone());
-            }
+            say_all(&mut template, rules)?;
         }
         let parents = || std::iter::once(&self.base).chain(&self.others);
         if template.number(CKA_CLASS) == Some(CKO_DATA) {
@@ -95,37 +79,17 @@ impl<'a> Deriving<'a> {
             always_sensitive: parents().all(|key| key.attributes.is(CKA_ALWAYS_SENSITIVE)),
             never_extractable: parents().all(|key| key.attributes.is(CKA_NEVER_EXTRACTABLE)),
         };
-        self.session.slot().token.defaults.object(template, origin)
+        self.defaults.object(template, origin)
     }
 
-    fn insert(&self, object: Object) -> Result<Handle> {
-        insert(self.session, self.own, object)
-    }
-
-    /// Puts all objects there, or none.
-    fn insert_all(&self, objects: Vec<Object>) -> Result<Vec<Handle>> {
-        let mut handles = Vec::new();
-        for object in objects {
-            match self.insert(object) {
-                Ok(handle) => handles.push(handle),
-                Err(error) => {
-                    let table = &self.session.slot().token.objects;
-                    handles.into_iter().for_each(|handle| _ = table.remove(handle));
-                    return Err(error);
-                }
-            }
-        }
-        Ok(handles)
-    }
-
-    /// Derives a key.
+    /// Derives a key, or a data object where `data`.
     ///
     /// # Errors
     /// Those of the derivation and of templates.
-    pub fn one(&self, derivation: &Derivation<'_>, mut template: Attributes, data: bool) -> Result<Handle> {
+    pub fn one(&self, derivation: &Derivation<'_>, mut template: Attributes, data: bool) -> Result<Object> {
         let wanted = class_and_length(&mut template, data)?;
         let value = derivation.secret(&self.base, &self.others, wanted)?;
-        self.insert(self.object(template, derivation.inherits(), &value)?)
+        self.object(template, derivation.inherits(), &value)
     }
 
     /// A key, and others besides. The place of the template that is wrong comes with the error.
@@ -136,7 +100,7 @@ impl<'a> Deriving<'a> {
         &self,
         derivation: &Derivation<'_>,
         template: Attributes,
-    ) -> std::result::Result<Vec<Handle>, (Option<usize>, Rv)> {
+    ) -> std::result::Result<Vec<Object>, (Option<usize>, Rv)> {
         let Derivation::Sp800108(kdf, more) = derivation else { return Err((None, Rv(CKR_FUNCTION_FAILED))) };
         let mut templates = vec![template];
         templates.extend(more.iter().cloned());
@@ -150,14 +114,14 @@ impl<'a> Deriving<'a> {
             let object = self.object(template, derivation.inherits(), &value);
             objects.push(object.map_err(|error| (at.checked_sub(1), error))?);
         }
-        self.insert_all(objects).map_err(|error| (None, error))
+        Ok(objects)
     }
 
     /// TLS's MAC keys, keys and IVs. The template is that of the keys, and says of the MAC keys what all keys have.
     ///
     /// # Errors
     /// Those of templates; `CKR_HOST_MEMORY`.
-    pub fn key_block(&self, keys: &tls::Keys<'_>, mut template: Attributes) -> Result<KeyMaterial> {
+    pub fn key_block(&self, keys: &tls::Keys<'_>, mut template: Attributes) -> Result<KeyBlock> {
         let class = template.number(CKA_CLASS);
         ensure(class.is_none_or(|class| class == CKO_SECRET_KEY), CKR_TEMPLATE_INCONSISTENT)?;
         template.set_number(CKA_CLASS, CKO_SECRET_KEY)?;
@@ -173,16 +137,17 @@ impl<'a> Deriving<'a> {
             }
         }
         let block = keys.derive(self.base.value()?)?;
-        let mut objects = Vec::new();
-        for (length, pair, template) in [(keys.mac, block.macs(), &mac_template), (keys.key, block.keys(), &template)] {
-            for value in pair.into_iter().filter(|_| length > 0) {
-                objects.push(self.object(template.clone(), Inherit::No, value)?);
-            }
-        }
-        let mut handles = self.insert_all(objects)?.into_iter();
-        let mut pair = |there: bool| [(); 2].map(|()| if there { handles.next().map_or(0, Handle::get) } else { 0 });
-        let (macs, keys) = (pair(keys.mac > 0), pair(keys.key > 0));
-        Ok(KeyMaterial { macs, keys, ivs: block.ivs().map(|iv| Zeroizing::new(iv.to_vec())) })
+        let pair =
+            |length: usize, [client, server]: [&[u8]; 2], template: &Attributes| -> Result<Option<[Object; 2]>> {
+                if length == 0 {
+                    return Ok(None);
+                }
+                let object = |value| self.object(template.clone(), Inherit::No, value);
+                Ok(Some([object(client)?, object(server)?]))
+            };
+        let macs = pair(keys.mac, block.macs(), &mac_template)?;
+        let keys = pair(keys.key, block.keys(), &template)?;
+        Ok(KeyBlock { macs, keys, ivs: block.ivs().map(|iv| Zeroizing::new(iv.to_vec())) })
     }
 }
 

@@ -1,16 +1,13 @@
-//! C_EncapsulateKey, C_DecapsulateKey: secret keys made by ML-KEM.
+//! Secret keys made by ML-KEM (C_EncapsulateKey, C_DecapsulateKey).
 
-use crate::handle::Handle;
+use super::say_all;
 use crate::mechanism::Mechanism;
 use crate::mechanism::params::Params;
-use crate::object::Held;
 use crate::object::attributes::{Attributes, Value};
-use crate::object::complete::Origin;
+use crate::object::complete::{Defaults, Origin};
 use crate::object::key::Key;
-use crate::objects::{self, insert};
+use crate::object::{Held, Object};
 use crate::rv::{Result, Rv, ensure, fail};
-use crate::session::Session;
-use crate::uses;
 use adjunct::ops::mlkem;
 use cryptoki_sys::*;
 use std::sync::Arc;
@@ -22,8 +19,12 @@ pub struct Encapsulating {
     key: Arc<Key>,
 }
 
-fn check(mechanism: Mechanism<'_>) -> Result {
-    ensure(mechanism.entry.flags & CKF_ENCAPSULATE != 0, CKR_MECHANISM_INVALID)?;
+/// Checks that a mechanism encapsulates, and has the parameters for it.
+///
+/// # Errors
+/// `CKR_MECHANISM_INVALID`, `CKR_MECHANISM_PARAM_INVALID`.
+pub fn check(mechanism: Mechanism<'_>) -> Result {
+    mechanism.is_for(CKF_ENCAPSULATE)?;
     ensure(mechanism.params == Params::None, CKR_MECHANISM_PARAM_INVALID)
 }
 
@@ -35,13 +36,12 @@ fn kem(key: &Key) -> Result<&mlkem::Key> {
 }
 
 impl Encapsulating {
-    /// Finds the key.
+    /// Begins an encapsulation. Whether the key may be used so was checked before ([`Object::permits`]).
     ///
     /// # Errors
     /// Those of keys and mechanisms.
-    pub fn new(session: &Session, mechanism: Mechanism<'_>, public: CK_OBJECT_HANDLE) -> Result<Encapsulating> {
+    pub fn new(mechanism: Mechanism<'_>, object: Held) -> Result<Encapsulating> {
         check(mechanism)?;
-        let object = objects::key_at_once(session, public, CKA_ENCAPSULATE, mechanism.kind)?;
         let key = object.key()?;
         kem(&key)?;
         Ok(Encapsulating { object, key })
@@ -59,52 +59,41 @@ impl Encapsulating {
     ///
     /// # Errors
     /// Those of templates.
-    pub fn run(self, session: &Session, own: Handle, template: Attributes, out: &mut [u8]) -> Result<Handle> {
+    pub fn run(&self, defaults: Defaults, template: Attributes, out: &mut [u8]) -> Result<Object> {
         let secret = kem(&self.key)?.encapsulate(out)?;
-        let handle = add(session, own, self.object.attributes.get(CKA_ENCAPSULATE_TEMPLATE), template, &secret[..])?;
-        uses::count(session, CKM_ML_KEM, self.object.strength());
-        Ok(handle)
+        made(defaults, self.object.attributes.get(CKA_ENCAPSULATE_TEMPLATE), template, &secret[..])
+    }
+
+    /// The public key.
+    pub fn key(&self) -> &Object {
+        &self.object
     }
 }
 
-/// C_DecapsulateKey.
+/// Decapsulates a key: the object of its template. Whether the private key may be used so was checked before ([`Object::permits`]).
 ///
 /// # Errors
 /// Those of keys, mechanisms and templates; `CKR_WRAPPED_KEY_LEN_RANGE` for a ciphertext of another length.
 pub fn decapsulate(
-    session: &Session,
-    own: Handle,
+    defaults: Defaults,
     mechanism: Mechanism<'_>,
-    private: CK_OBJECT_HANDLE,
+    private: &Object,
     template: Attributes,
     ciphertext: &[u8],
-) -> Result<Handle> {
+) -> Result<Object> {
     check(mechanism)?;
-    let object = objects::key_at_once(session, private, CKA_DECAPSULATE, mechanism.kind)?;
-    let key = object.key()?;
-    let secret = kem(&key)?.decapsulate(ciphertext).map_err(|error| match error {
+    let secret = kem(&*private.key()?)?.decapsulate(ciphertext).map_err(|error| match error {
         adjunct::Error::InvalidKey(_) => Rv(CKR_KEY_TYPE_INCONSISTENT),
         adjunct::Error::Length { .. } => Rv(CKR_WRAPPED_KEY_LEN_RANGE),
         error => error.into(),
     })?;
-    let handle = add(session, own, object.attributes.get(CKA_DECAPSULATE_TEMPLATE), template, &secret[..])?;
-    uses::count(session, mechanism.kind, object.strength());
-    Ok(handle)
+    made(defaults, private.attributes.get(CKA_DECAPSULATE_TEMPLATE), template, &secret[..])
 }
 
-/// Adds a key of a shared secret: all of it, or the first bytes where the template asks for fewer.
-fn add(
-    session: &Session,
-    own: Handle,
-    rules: Option<&Value>,
-    mut template: Attributes,
-    secret: &[u8],
-) -> Result<Handle> {
+/// The key of a shared secret: all of it, or the first bytes where the template asks for fewer.
+fn made(defaults: Defaults, rules: Option<&Value>, mut template: Attributes, secret: &[u8]) -> Result<Object> {
     if let Some(Value::Template(rules)) = rules {
-        for (kind, value) in rules.iter() {
-            ensure(template.get(kind).is_none_or(|given| given == value), CKR_TEMPLATE_INCONSISTENT)?;
-            template.insert(kind, value.clone());
-        }
+        say_all(&mut template, rules)?;
     }
     template.default_to(CKA_CLASS, &CKO_SECRET_KEY.to_ne_bytes())?;
     template.default_to(CKA_KEY_TYPE, &CKK_GENERIC_SECRET.to_ne_bytes())?;
@@ -113,6 +102,5 @@ fn add(
     let length = template.number(CKA_VALUE_LEN).map_or(Ok(secret.len()), usize::try_from);
     let secret = length.ok().and_then(|length| secret.get(..length)).ok_or(Rv(CKR_KEY_SIZE_RANGE))?;
     template.set(CKA_VALUE, secret)?;
-    let object = session.slot().token.defaults.object(template, Origin::Unwrapped)?;
-    insert(session, own, object)
+    defaults.object(template, Origin::Unwrapped)
 }

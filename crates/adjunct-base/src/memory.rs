@@ -187,11 +187,16 @@ const THERE: u8 = 2;
 
 impl<T> Default for WriteOnce<T> {
     fn default() -> WriteOnce<T> {
-        WriteOnce { state: AtomicU8::new(NOTHING), value: UnsafeCell::new(MaybeUninit::uninit()) }
+        WriteOnce::new()
     }
 }
 
 impl<T> WriteOnce<T> {
+    /// A place without a value.
+    pub const fn new() -> WriteOnce<T> {
+        WriteOnce { state: AtomicU8::new(NOTHING), value: UnsafeCell::new(MaybeUninit::uninit()) }
+    }
+
     /// The value, if it has been written.
     #[inline]
     pub fn get(&self) -> Option<&T> {

@@ -9,11 +9,13 @@
 //! * `mechanism`, `operation`, `messages`: mechanisms, and operations in progress; `uses` counts them.
 
 mod abi;
+mod curve448;
 pub mod der;
 mod handle;
 mod init_state;
 mod key_management;
 mod keys;
+mod libcrypto;
 mod mechanism;
 mod messages;
 mod module;

@@ -1,7 +1,9 @@
 //! The module in this process: whether it is initialized, and its slots.
 
+use crate::curve448;
 use crate::handle::Handle;
 use crate::init_state::InitState;
+use crate::libcrypto;
 use crate::rv::{Result, Rv, ensure, fail};
 use crate::session::{self, Using};
 use crate::slot::{ACCELERATOR, GIVING_WAY};
@@ -113,6 +115,7 @@ impl Module {
     /// `CKR_CRYPTOKI_ALREADY_INITIALIZED`.
     pub fn initialize(inherited: bool) -> Result {
         adjunct::init();
+        curve448::use_library(&libcrypto::CURVE448);
         adjunct::counters::open_uses();
         let process = fork::generation();
         let old = MODULE.load(Acquire);

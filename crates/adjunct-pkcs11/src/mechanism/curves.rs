@@ -6,12 +6,12 @@ use super::params::Shape;
 use super::registry::{CURVE448, CURVES, Entry, SIGNS};
 use super::sign::{ECDSA, EDDSA};
 use super::{Mechanism, derive::Derive};
+use crate::curve448;
 use crate::object::attributes::Attributes;
-use crate::object::key::{Curve, Key, has_curve448};
+use crate::object::key::{Curve, Key};
 use crate::rv::{Result, Rv, ensure};
 use adjunct::ops::ec;
 use adjunct::ops::ecx::{ed448, ed25519, x448, x25519};
-use adjunct_ossl::default_provider::curve448;
 use cryptoki_sys::*;
 use std::sync::Arc;
 
@@ -55,7 +55,7 @@ fn pair(mechanism: Mechanism<'_>, template: &Attributes, is_for: fn(Curve) -> bo
     no_params(mechanism)?;
     let params = template.need(CKA_EC_PARAMS)?;
     let curve = Curve::of(params)?;
-    let fits = is_for(curve) && (!matches!(curve, Curve::Ed448 | Curve::X448) || has_curve448());
+    let fits = is_for(curve) && (!matches!(curve, Curve::Ed448 | Curve::X448) || curve448::is_available());
     ensure(fits, CKR_CURVE_NOT_SUPPORTED)?;
     // The point is the key's, and set when the object is made of it.
     ensure(!template.has(CKA_EC_POINT), CKR_TEMPLATE_INCONSISTENT)?;

@@ -4,9 +4,9 @@
 use super::hash::Hash;
 use super::params::Shape;
 use super::{Mechanism, aes, chacha, curves, derive, des3, digest, generate, hmac, mldsa, mlkem, rsa, tls_mac};
+use crate::curve448;
 use crate::object::Held;
 use crate::object::attributes::Attributes;
-use crate::object::key::has_curve448;
 use crate::operation::{Cipher, Digester, Signer, Verifier};
 use crate::rv::{Result, Rv, ensure};
 use cryptoki_sys::*;
@@ -117,7 +117,7 @@ impl Entry {
 
     /// The largest key in this process.
     pub fn most_here(&self) -> CK_ULONG {
-        if self.most == CURVE448 && !has_curve448() { self.least } else { self.most }
+        if self.most == CURVE448 && !curve448::is_available() { self.least } else { self.most }
     }
 }
 

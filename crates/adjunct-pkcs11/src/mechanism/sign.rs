@@ -4,14 +4,14 @@ use super::Mechanism;
 use super::hash::Hash;
 use super::params::Params;
 use super::registry::Signs;
+use crate::curve448;
 use crate::object::Held;
 use crate::object::key::Key;
 use crate::operation::{Again, Signer, Verifier};
 use crate::rv::{Result, Rv, ensure, fail};
 use adjunct::ops::digest::{Digest, MAX_SIZE};
-use adjunct::ops::ecx::{Private, ed448, ed25519};
+use adjunct::ops::ecx::{ed448, ed25519};
 use adjunct::ops::rsa::{self, Salt, Signature};
-use adjunct_ossl::default_provider::curve448;
 use cryptoki_sys::*;
 
 /// The signature scheme for a digest or data.
@@ -191,34 +191,6 @@ fn rsa_scheme(scheme: Scheme, data: &[u8]) -> Result<Signature> {
     })
 }
 
-fn ed448_form<'a>(form: ed25519::Form<'a>) -> curve448::Form<'a> {
-    curve448::Form { prehash: form.prehash, context: form.context }
-}
-
-fn ed448_sign(
-    form: Option<ed25519::Form<'_>>,
-    private: &Private<{ ed448::KEY }>,
-    public: &[u8; ed448::KEY],
-    data: &[u8],
-) -> Option<[u8; ed448::SIGNATURE]> {
-    match form.map(ed448_form) {
-        None => ed448::sign(private, public, data, curve448::ed448_sign),
-        Some(form) => ed448::sign_form(private, |private| curve448::ed448_sign_form(form, private, public, data)),
-    }
-}
-
-fn ed448_verify(
-    form: Option<ed25519::Form<'_>>,
-    public: &[u8; ed448::KEY],
-    data: &[u8],
-    signature: &[u8; ed448::SIGNATURE],
-) -> Option<bool> {
-    match form.map(ed448_form) {
-        None => ed448::verify(public, data, signature, curve448::ed448_verify),
-        Some(form) => ed448::verify_form(|| curve448::ed448_verify_form(form, public, data, signature)),
-    }
-}
-
 /// The return value of an operation that fails with a valid key.
 fn failed(error: adjunct::Error) -> Rv {
     match error {
@@ -284,7 +256,9 @@ impl Signer for Signing {
                     out.copy_from_slice(&signature.map_err(failed)?);
                 }
                 Key::Ed448 { private: Some(private), public } => {
-                    out.copy_from_slice(&ed448_sign(form, private, public, data).ok_or(Rv(CKR_FUNCTION_FAILED))?);
+                    out.copy_from_slice(
+                        &curve448::ed448_sign(form, private, public, data).ok_or(Rv(CKR_FUNCTION_FAILED))?,
+                    );
                 }
                 _ => return fail(CKR_KEY_TYPE_INCONSISTENT),
             }
@@ -321,7 +295,7 @@ impl Verifier for Signing {
                 }
                 Key::Ed448 { public, .. } => {
                     let signature = signature.try_into().map_err(|_| Rv(CKR_SIGNATURE_LEN_RANGE))?;
-                    ed448_verify(form, public, data, signature).ok_or(Rv(CKR_FUNCTION_FAILED))?
+                    curve448::ed448_verify(form, public, data, signature).ok_or(Rv(CKR_FUNCTION_FAILED))?
                 }
                 _ => return fail(CKR_KEY_TYPE_INCONSISTENT),
             })

@@ -2,13 +2,12 @@
 
 use super::attributes::Attributes;
 use super::lattice;
+use crate::curve448;
 use crate::rv::{Result, Rv, ensure, fail, not_a_key};
-use adjunct::catalogue::Function;
 use adjunct::ops::ec::{self, Form, Group, MAX_POINT};
 use adjunct::ops::ecx::{Private, ed448, ed25519, x448, x25519};
 use adjunct::ops::rsa::{self, Crt, Numbers};
-use adjunct::ops::{self, mldsa, mlkem};
-use adjunct_ossl::default_provider::curve448;
+use adjunct::ops::{mldsa, mlkem};
 use cryptoki_sys::*;
 use spki::ObjectIdentifier;
 
@@ -72,12 +71,6 @@ static OTHERS: [(Curve, ObjectIdentifier, [&str; 2]); 4] = [
     (Curve::Ed448, ObjectIdentifier::new_unwrap("1.3.101.113"), ["edwards448", "Ed448"]),
     (Curve::X448, ObjectIdentifier::new_unwrap("1.3.101.111"), ["curve448", "X448"]),
 ];
-
-/// Whether X448 and Ed448 can be computed: by instructions, or by a libcrypto. A libcrypto is looked for at the first question, so that processes
-/// that do not use these curves load none.
-pub fn has_curve448() -> bool {
-    ops::in_hardware(Function::X448Derive, 0) || curve448::available()
-}
 
 impl Curve {
     /// The curve of `CKA_EC_PARAMS`: the DER of an object identifier or of a printable string.
@@ -262,13 +255,13 @@ impl Key {
                 Ok(Key::X25519 { private, public })
             }
             Curve::Ed448 => {
-                ensure(has_curve448(), CKR_CURVE_NOT_SUPPORTED)?;
+                ensure(curve448::is_available(), CKR_CURVE_NOT_SUPPORTED)?;
                 let other = |private: &_| ed448::other_half(private, curve448::ed448_public);
                 let (private, public) = halves(value, point, other)?;
                 Ok(Key::Ed448 { private, public })
             }
             Curve::X448 => {
-                ensure(has_curve448(), CKR_CURVE_NOT_SUPPORTED)?;
+                ensure(curve448::is_available(), CKR_CURVE_NOT_SUPPORTED)?;
                 let other = |private: &_| x448::other_half(private, curve448::x448_public);
                 let (private, public) = halves(value, point, other)?;
                 Ok(Key::X448 { private, public })

@@ -1,6 +1,7 @@
 //! Key agreement: ECDH (SP 800-56A, 5.7.1.2), X25519 and X448 (RFC 7748), and what a secret is hashed to.
 
 use super::{Secret, last};
+use crate::curve448;
 use crate::mechanism::hash::Hash;
 use crate::object::Object;
 use crate::object::key::{Curve, Key, raw_point};
@@ -8,7 +9,6 @@ use crate::rv::{Result, Rv, ensure, fail};
 use adjunct::ops::digest::{MAX_SIZE, Part};
 use adjunct::ops::ec;
 use adjunct::ops::ecx::{x448, x25519};
-use adjunct_ossl::default_provider::curve448;
 use cryptoki_sys::*;
 use zeroize::Zeroizing;
 

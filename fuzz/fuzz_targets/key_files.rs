@@ -1,11 +1,12 @@
 //! Files of keys and certificates, as `p11sak` and `adjunct token` read them: DER, and PEM.
 #![no_main]
 
-use adjunct_pkcs11::der::{self, Packed};
+use adjunct_mechanisms::der::{self, Packed};
 use adjunct_ztools::pem::{self, encrypted};
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|data: &[u8]| {
+    adjunct_ztools::libcrypto::offer();
     if let Some(read) = der::certificate(data) {
         assert!(read.days.as_flattened().iter().all(u8::is_ascii_digit));
         for name in [read.subject, read.issuer] {

@@ -1,20 +1,20 @@
 //! Keys that sessions generate, wrap, unwrap, derive, encapsulate and decapsulate (PKCS #11 5.18): by which keys, and where the new ones go.
 
 use crate::handle::Handle;
-use crate::keys;
-use crate::keys::derive::Deriving as Derives;
-use crate::keys::encapsulate::{self, Encapsulating as Encapsulates};
-use crate::keys::wrapping::{self, Leaving as Leaves};
-use crate::mechanism::Mechanism;
-use crate::mechanism::derive::{Derivation, tls};
-use crate::object::attributes::Attributes;
-use crate::object::complete::Defaults;
-use crate::object::{Held, Object};
 use crate::objects::{self, insert};
-use crate::rv::{Result, Rv, fail};
 use crate::session::Session;
 use crate::uses;
 use adjunct::counters::Strength;
+use adjunct_mechanisms::keys;
+use adjunct_mechanisms::keys::derive::Deriving as Derives;
+use adjunct_mechanisms::keys::encapsulate::{self, Encapsulating as Encapsulates};
+use adjunct_mechanisms::keys::wrapping::{self, Leaving as Leaves};
+use adjunct_mechanisms::mechanism::Mechanism;
+use adjunct_mechanisms::mechanism::derive::{Derivation, tls};
+use adjunct_mechanisms::object::attributes::Attributes;
+use adjunct_mechanisms::object::complete::Defaults;
+use adjunct_mechanisms::object::{Held, Object};
+use adjunct_mechanisms::rv::{Result, Rv, fail};
 use cryptoki_sys::*;
 use std::sync::Arc;
 use zeroize::Zeroizing;

@@ -2,28 +2,22 @@
 //! thread, no libcrypto linked (one is looked for where Ed448 and X448 are asked for).
 //!
 //! * `abi`: the foreign layer.
-//! * `module`, `session`, `state`, `token`: initialization (`init_state`), sessions, saved operations, and the tokens in slots; `table`: their objects.
+//! * `module`, `session`, `state`: initialization (`init_state`), sessions, saved operations.
+//! * `token`, `table`, `slot`: the tokens in slots, and their objects.
 //! * `store`: the objects of tokens that stay when a program ends; [`admin`] is what administrators do with them.
-//! * [`names`], [`der`]: the standard's numbers and files of keys, for tools.
-//! * `object`, `keys`, `objects`, `key_management`: objects, how keys come into being, and what sessions do with both.
-//! * `mechanism`, `operation`, `messages`: mechanisms, and operations in progress; `uses` counts them.
+//! * `objects`, `key_management`, `messages`: what sessions do with objects and keys.
+//! * `uses` counts mechanisms; `libcrypto`: what a CPU without instructions for Ed448 and X448 computes them by.
+//!
+//! Mechanisms, attributes and keys are those of `adjunct-mechanisms`.
 
 mod abi;
-mod curve448;
-pub mod der;
 mod handle;
 mod init_state;
 mod key_management;
-mod keys;
 mod libcrypto;
-mod mechanism;
 mod messages;
 mod module;
-pub mod names;
-mod object;
 mod objects;
-mod operation;
-mod rv;
 mod session;
 mod slot;
 mod state;

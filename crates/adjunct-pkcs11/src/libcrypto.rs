@@ -1,7 +1,7 @@
 //! A libcrypto's Ed448 and X448, for CPUs without instructions for them. One is looked for when a program wants such a key.
 
-use crate::curve448::Library;
 use adjunct::ops::ecx::ed25519::Form;
+use adjunct_mechanisms::curve448::Library;
 use adjunct_ossl::default_provider::curve448 as libcrypto;
 
 /// The functions of the libcrypto of this process, or else of the system.

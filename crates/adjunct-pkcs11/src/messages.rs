@@ -2,15 +2,15 @@
 //!
 //! A message that fails ends alone: those that follow go on, until C_MessageEncryptFinal and its like.
 
-use crate::mechanism::aead::{self, Keyed, Kind};
-use crate::mechanism::iv::Generator;
-use crate::mechanism::params::Params;
-use crate::mechanism::{Mechanism, registry};
-use crate::object::Held;
-use crate::operation::{Cipher, Signer, Verifier};
-use crate::rv::{Result, Rv, ensure, fail};
 use crate::session::authentication::Pin;
 use adjunct::InOut;
+use adjunct_mechanisms::mechanism::aead::{self, Keyed, Kind};
+use adjunct_mechanisms::mechanism::iv::Generator;
+use adjunct_mechanisms::mechanism::params::Params;
+use adjunct_mechanisms::mechanism::{Mechanism, registry};
+use adjunct_mechanisms::object::Held;
+use adjunct_mechanisms::operation::{Cipher, Signer, Verifier};
+use adjunct_mechanisms::rv::{Result, Rv, ensure, fail};
 use cryptoki_sys::*;
 use zeroize::Zeroizing;
 

@@ -1,10 +1,8 @@
 //! The module in this process: whether it is initialized, and its slots.
 
-use crate::curve448;
 use crate::handle::Handle;
 use crate::init_state::InitState;
 use crate::libcrypto;
-use crate::rv::{Result, Rv, ensure, fail};
 use crate::session::{self, Using};
 use crate::slot::{ACCELERATOR, GIVING_WAY};
 use crate::state;
@@ -12,6 +10,8 @@ use crate::store::config::{self, Stores};
 use crate::table::Table;
 use crate::token::{Slot, Token};
 use adjunct::fork;
+use adjunct_mechanisms::curve448;
+use adjunct_mechanisms::rv::{Result, Rv, ensure, fail};
 use cryptoki_sys::*;
 use std::ptr::null_mut;
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, SeqCst};

@@ -1,13 +1,13 @@
 //! Operations of sessions on objects: whether they are allowed, and in which table an object is kept.
 
 use crate::handle::Handle;
-use crate::object::attributes::Attributes;
-use crate::object::complete::{self, Origin};
-use crate::object::{Held, Object, schema};
-use crate::rv::{Result, Rv, ensure};
 use crate::session::{Active, Field, Session};
 use crate::store::Change;
 use crate::token::LoggedIn;
+use adjunct_mechanisms::object::attributes::Attributes;
+use adjunct_mechanisms::object::complete::{self, Origin};
+use adjunct_mechanisms::object::{Held, Object, schema};
+use adjunct_mechanisms::rv::{Result, Rv, ensure};
 use cryptoki_sys::*;
 use std::sync::Arc;
 

@@ -3,13 +3,13 @@
 //! The bytes are encrypted and authenticated under keys of this process, so that no program can forge or read a state. The tag of the plain state is
 //! also what its key stream is made of (a synthetic IV): no two states share one.
 
-use crate::mechanism::{digest, mac};
 use crate::objects;
-use crate::rv::{Result, Rv, ensure, fail};
 use crate::session::running::{Run, Running};
 use crate::session::{Active, Field, Session};
 use adjunct::ops::digest::{Part, SHA256};
 use adjunct::ops::random::random;
+use adjunct_mechanisms::mechanism::{digest, mac};
+use adjunct_mechanisms::rv::{Result, Rv, ensure, fail};
 use cryptoki_sys::*;
 use subtle::ConstantTimeEq;
 use zeroize::Zeroizing;
@@ -115,15 +115,15 @@ fn add<O: ?Sized>(
     Ok(())
 }
 
-fn digests(active: &mut Active) -> &mut Option<Run<dyn crate::operation::Digester>> {
+fn digests(active: &mut Active) -> &mut Option<Run<dyn adjunct_mechanisms::operation::Digester>> {
     &mut active.digest
 }
 
-fn signs(active: &mut Active) -> &mut Option<Run<dyn crate::operation::Signer>> {
+fn signs(active: &mut Active) -> &mut Option<Run<dyn adjunct_mechanisms::operation::Signer>> {
     &mut active.sign
 }
 
-fn verifies(active: &mut Active) -> &mut Option<Run<dyn crate::operation::Verifier>> {
+fn verifies(active: &mut Active) -> &mut Option<Run<dyn adjunct_mechanisms::operation::Verifier>> {
     &mut active.verify
 }
 

@@ -5,11 +5,11 @@ mod keepers;
 pub mod search;
 
 use crate::handle::Handle;
-use crate::object::Object;
-use crate::object::attributes::Attributes;
-use crate::rv::{Result, Rv, fail};
 use adjunct::lock::Lock;
 use adjunct::slab::{Entry, Number, Slab, Watch};
+use adjunct_mechanisms::object::Object;
+use adjunct_mechanisms::object::attributes::Attributes;
+use adjunct_mechanisms::rv::{Result, Rv, fail};
 use cryptoki_sys::*;
 use index::Index;
 pub use index::List;

@@ -1,10 +1,12 @@
 //! Tokens: what a slot holds, who is logged in, and its objects.
 
-use crate::object::complete::{self, Defaults};
-use crate::rv::{Result, Rv, ensure, fail};
 use crate::slot::Standing;
 use crate::store::{Holder, Info, Store};
 use crate::table::Table;
+use adjunct_mechanisms::object::Object;
+use adjunct_mechanisms::object::attributes::Attributes;
+use adjunct_mechanisms::object::complete::{self, Defaults};
+use adjunct_mechanisms::rv::{Result, Rv, ensure, fail};
 use cryptoki_sys::*;
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed};
 use std::sync::atomic::{AtomicU8, AtomicU64, AtomicUsize};
@@ -91,7 +93,7 @@ impl Token {
             Token { model, defaults, objects, holding, user, shards: [const { Shard(AtomicU64::new(0)) }; SHARDS] };
         for profile in PROFILES.iter().filter(|_| token.store().is_some()) {
             // Without it a program only knows less.
-            let _ = complete::profile(*profile).map(|profile| token.objects.insert(profile, None));
+            let _ = profile_object(*profile).map(|profile| token.objects.insert(profile, None));
         }
         token
     }
@@ -304,6 +306,23 @@ impl Token {
         let sum: u64 = self.shards.iter().map(|shard| shard.0.load(Acquire)).sum();
         (sum as u32 as usize, (sum >> 32) as usize)
     }
+}
+
+/// The object that says which profile of the standard a token keeps to.
+///
+/// # Errors
+/// `CKR_HOST_MEMORY`.
+fn profile_object(profile: CK_PROFILE_ID) -> Result<Object> {
+    let mut attributes = Attributes::default();
+    attributes.set_number(CKA_CLASS, CKO_PROFILE)?;
+    attributes.set_number(CKA_PROFILE_ID, profile)?;
+    attributes.set_bool(CKA_TOKEN, true)?;
+    for kind in [CKA_PRIVATE, CKA_MODIFIABLE, CKA_COPYABLE, CKA_DESTROYABLE] {
+        attributes.set_bool(kind, false)?;
+    }
+    attributes.set(CKA_LABEL, b"")?;
+    complete::new_unique_id(&mut attributes)?;
+    Ok(Object::new(attributes))
 }
 
 /// Index of the counter where this thread's sessions count.

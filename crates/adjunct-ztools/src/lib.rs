@@ -3,13 +3,14 @@
 //! p11sak). What `adjunct` shows of the same facts it reads here.
 //!
 //! One module per tool, each with the definition of its command line and what it does; `stats` is icastats, `info` icainfo. `cards` has those
-//! of cards. `pem` and `hex`: keys in files.
+//! of cards. `pem`, `hex`, `libcrypto`: keys in files.
 #![forbid(unsafe_code)]
 
 pub mod cards;
 pub mod cpacfstats;
 pub mod hex;
 pub mod info;
+pub mod libcrypto;
 mod name;
 mod p11sak;
 pub mod pem;

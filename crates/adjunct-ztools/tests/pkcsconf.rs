@@ -148,7 +148,7 @@ fn all_mechanisms_are_shown() {
     let rows: Vec<_> = listed.out.lines().collect();
     assert_eq!(rows.len(), 4 * mechanisms.len());
     for (place, (&mechanism, row)) in mechanisms.iter().zip(rows.chunks(4)).enumerate() {
-        let name = adjunct_pkcs11::names::mechanism(mechanism).unwrap();
+        let name = adjunct_mechanisms::names::mechanism(mechanism).unwrap();
         let info = module.mechanism_info(1, mechanism).unwrap();
         assert_eq!(row[0], format!("Mechanism #{place}"));
         assert_eq!(row[1], format!("\tMechanism: 0x{mechanism:X} ({name})"));

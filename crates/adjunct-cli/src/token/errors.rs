@@ -1,6 +1,6 @@
 //! `adjunct token explain ERROR...`: what return values mean when this module gives them, and what to do.
 
-use adjunct_pkcs11::names;
+use adjunct_mechanisms::names;
 use adjunct_pkcs11_client::sys::*;
 use adjunct_tool::{Failure, output};
 use serde::Serialize;

@@ -3,13 +3,13 @@
 use super::objects::{self, Row, flag, flag_of, number, number_of};
 use super::secret::{Password, Pins, Who};
 use super::{Token, Which, files as own, say};
-use adjunct_pkcs11::der::{self, Packed};
+use adjunct_mechanisms::der::{self, Packed};
 use adjunct_pkcs11_client::sys::*;
 use adjunct_pkcs11_client::{Attribute, PARTS, Rv, Session, Template};
 use adjunct_tool::failure::cause;
 use adjunct_tool::{Failure, files, output};
-use adjunct_ztools::hex;
 use adjunct_ztools::pem::{self, encrypted};
+use adjunct_ztools::{hex, libcrypto};
 use sha2::{Digest, Sha256};
 use std::io::{IsTerminal, Write as _};
 use std::path::PathBuf;
@@ -268,6 +268,7 @@ fn private_key(session: &Session<'_>, row: &Row) -> Result<Option<Zeroizing<Vec<
             attributes.push((kind, value));
         }
     }
+    libcrypto::offer();
     Ok(der::of_private_key(&attributes))
 }
 

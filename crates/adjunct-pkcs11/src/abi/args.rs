@@ -1,7 +1,7 @@
 //! What callers pass, as references: checked as far as pointers can be.
 
-use crate::object::attributes::{Attributes, Value};
-use crate::rv::{Result, Rv, ensure, fail};
+use adjunct_mechanisms::object::attributes::{Attributes, Value};
+use adjunct_mechanisms::rv::{Result, Rv, ensure, fail};
 use cryptoki_sys::*;
 
 /// The most attributes of a template, and the deepest that templates may lie in templates.

@@ -5,13 +5,13 @@ use super::params::mechanism;
 use super::{calls, digest, module, sign};
 use crate::messages::copied;
 use crate::objects;
-use crate::operation::Cipher;
-use crate::rv::{Result, ensure, fail};
 use crate::session::authentication::Pin;
 use crate::session::ended::Places;
 use crate::session::running::Run;
 use crate::session::{Active, Session};
 use crate::uses;
+use adjunct_mechanisms::operation::Cipher;
+use adjunct_mechanisms::rv::{Result, ensure, fail};
 use cryptoki_sys::*;
 use zeroize::Zeroizing;
 

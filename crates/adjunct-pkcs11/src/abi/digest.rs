@@ -4,8 +4,6 @@ use super::args::{Out, slice, slice_mut};
 use super::params::mechanism;
 use super::{calls, module};
 use crate::objects;
-use crate::operation::Digester;
-use crate::rv::{Result, ensure};
 use crate::session::authentication::Pin;
 use crate::session::ended::Places;
 use crate::session::running::Run;
@@ -13,6 +11,8 @@ use crate::session::{Active, Session};
 use crate::uses;
 use adjunct::counters::Strength;
 use adjunct::ops::random::Generator;
+use adjunct_mechanisms::operation::Digester;
+use adjunct_mechanisms::rv::{Result, ensure};
 use cryptoki_sys::*;
 
 type Hash = Run<dyn Digester>;
@@ -27,7 +27,7 @@ fn field(active: &mut Active) -> &mut Option<Hash> {
 fn end(session: &Session, data: Option<&[u8]>, out: &mut Out<'_>) -> Result {
     session.work_again(DIGESTS, data.map_or(0, <[u8]>::len), |mut running: Hash| {
         if data.is_some() && running.parts {
-            return (Some(running), Err(crate::rv::Rv(CKR_OPERATION_ACTIVE)));
+            return (Some(running), Err(adjunct_mechanisms::rv::Rv(CKR_OPERATION_ACTIVE)));
         }
         let Some(operation) = running.operation.as_mut() else { return (None, Ok(())) };
         let length = operation.size();
@@ -85,8 +85,8 @@ calls! {
     fn C_DigestKey(hSession: CK_SESSION_HANDLE, hKey: CK_OBJECT_HANDLE) {
         let session = module::<FORK_SAFE>()?.session(hSession)?;
         ensure(session.runs(field), CKR_OPERATION_NOT_INITIALIZED)?;
-        let key = objects::get(&session, hKey.into()).map_err(|_| crate::rv::Rv(CKR_KEY_HANDLE_INVALID))?;
-        let value = key.value().map_err(|_| crate::rv::Rv(CKR_KEY_INDIGESTIBLE))?;
+        let key = objects::get(&session, hKey.into()).map_err(|_| adjunct_mechanisms::rv::Rv(CKR_KEY_HANDLE_INVALID))?;
+        let value = key.value().map_err(|_| adjunct_mechanisms::rv::Rv(CKR_KEY_INDIGESTIBLE))?;
         update(&session, value)
     }
 

@@ -2,11 +2,11 @@
 
 use super::args::{slice_mut, value};
 use super::{calls, module, trace};
-use crate::mechanism::registry::{self, MECHANISMS};
 use crate::module::Module;
-use crate::rv::{Rv, ensure, fail};
 use crate::store::PIN_LENGTHS;
 use crate::token::Slot;
+use adjunct_mechanisms::mechanism::registry::{self, MECHANISMS};
+use adjunct_mechanisms::rv::{Rv, ensure, fail};
 use cryptoki_sys::*;
 use std::ffi::c_void;
 
@@ -25,7 +25,7 @@ const VERSION: CK_VERSION = CK_VERSION { major: 0, minor: 1 };
 ///
 /// # Safety
 /// `arguments` is null or leads to a CK_C_INITIALIZE_ARGS, which no other code uses during the call.
-unsafe fn check_arguments(arguments: *mut c_void) -> crate::rv::Result {
+unsafe fn check_arguments(arguments: *mut c_void) -> adjunct_mechanisms::rv::Result {
     if arguments.is_null() {
         return Ok(());
     }
@@ -55,7 +55,7 @@ fn slot_info(slot: &Slot) -> CK_SLOT_INFO {
     }
 }
 
-fn token_info(slot: &Slot) -> crate::rv::Result<CK_TOKEN_INFO> {
+fn token_info(slot: &Slot) -> adjunct_mechanisms::rv::Result<CK_TOKEN_INFO> {
     let token = &slot.token;
     let info = token.info(slot.id)?;
     let (sessions, read_write) = token.sessions();
@@ -86,7 +86,7 @@ fn token_info(slot: &Slot) -> crate::rv::Result<CK_TOKEN_INFO> {
 /// # Safety
 /// `count` is null or leads to a number, and `place` is null or has room for as many items as that number says; nobody else uses them during the
 /// call.
-unsafe fn list<T: Copy>(items: &[T], place: *mut T, count: *mut CK_ULONG) -> crate::rv::Result {
+unsafe fn list<T: Copy>(items: &[T], place: *mut T, count: *mut CK_ULONG) -> adjunct_mechanisms::rv::Result {
     // SAFETY: the program that asks for the list guarantees that `count` is null or leads to a number, and that `place` is null or has room
     // for as many items as that number says.
     unsafe {

@@ -4,10 +4,10 @@ use super::args::{Out, Room, slice, slice_mut, template, value};
 use super::params::{mechanism, read};
 use super::{calls, derive, module};
 use crate::key_management::{self as keys, Encapsulating, Leaving, decapsulate};
-use crate::keys::wrapping::with_aad;
-use crate::mechanism::iv::Generator;
-use crate::rv::{Result, ensure};
 use crate::session::Session;
+use adjunct_mechanisms::keys::wrapping::with_aad;
+use adjunct_mechanisms::mechanism::iv::Generator;
+use adjunct_mechanisms::rv::{Result, ensure};
 use cryptoki_sys::*;
 
 calls! {

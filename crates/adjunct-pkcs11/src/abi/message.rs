@@ -3,13 +3,13 @@
 use super::args::{Out, Room, slice, slice_mut, value};
 use super::params::mechanism;
 use super::{calls, module};
-use crate::mechanism::aead::Kind;
 use crate::messages::{Ciphering, Parameter, Signing, copied};
 use crate::objects;
-use crate::operation::{Signer, Verifier};
-use crate::rv::{Result, Rv, ensure};
 use crate::session::{Active, Field, Session};
 use crate::uses;
+use adjunct_mechanisms::mechanism::aead::Kind;
+use adjunct_mechanisms::operation::{Signer, Verifier};
+use adjunct_mechanisms::rv::{Result, Rv, ensure};
 use cryptoki_sys::*;
 use std::ffi::c_void;
 

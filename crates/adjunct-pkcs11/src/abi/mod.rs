@@ -20,7 +20,7 @@ pub mod tables;
 pub mod trace;
 
 use crate::module::Module;
-use crate::rv::Result;
+use adjunct_mechanisms::rv::Result;
 use cryptoki_sys::*;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 

@@ -2,11 +2,11 @@
 
 use super::args::{slice_mut, template, value};
 use super::{calls, module};
-use crate::object::attributes::{Attributes, Value};
-use crate::object::{check, schema};
 use crate::objects;
-use crate::rv::{Result, ensure};
 use crate::table::search::Search;
+use adjunct_mechanisms::object::attributes::{Attributes, Value};
+use adjunct_mechanisms::object::{check, schema};
+use adjunct_mechanisms::rv::{Result, ensure};
 use cryptoki_sys::*;
 
 /// Writes a value, or its length; gives the return value for it, `CKR_OK` or one that does not end the call.

@@ -1,12 +1,12 @@
 //! Parameters of mechanisms as callers pass them: structures with pointers in them.
 
 use super::args::{slice, value};
-use crate::mechanism::derive::tls::Prf;
-use crate::mechanism::hash::Hash;
-use crate::mechanism::params::{Params, Shape};
-use crate::mechanism::registry::{self, Entry};
-use crate::mechanism::{Mechanism, digest};
-use crate::rv::{Result, Rv, ensure};
+use adjunct_mechanisms::mechanism::derive::tls::Prf;
+use adjunct_mechanisms::mechanism::hash::Hash;
+use adjunct_mechanisms::mechanism::params::{Params, Shape};
+use adjunct_mechanisms::mechanism::registry::{self, Entry};
+use adjunct_mechanisms::mechanism::{Mechanism, digest};
+use adjunct_mechanisms::rv::{Result, Rv, ensure};
 use cryptoki_sys::*;
 
 /// The length of AES's block.

@@ -2,11 +2,11 @@
 
 use super::args::{Out, slice, value};
 use super::{calls, module};
-use crate::rv::{Result, ensure};
 use crate::session::{self, Opening, Session};
 use crate::slot::GIVING_WAY;
 use crate::state;
 use crate::token::LoggedIn;
+use adjunct_mechanisms::rv::{Result, ensure};
 use cryptoki_sys::*;
 use std::ffi::c_void;
 

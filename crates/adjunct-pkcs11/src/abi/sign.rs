@@ -3,15 +3,15 @@
 use super::args::{Out, slice};
 use super::params;
 use super::{calls, module};
-use crate::mechanism::{self, Mechanism};
 use crate::objects;
-use crate::operation::{Cipher, Signer, Verifier};
-use crate::rv::{Result, ensure, fail};
 use crate::session::authentication::Pin;
 use crate::session::ended::Places;
 use crate::session::running::{Left, Run};
 use crate::session::{Active, Session};
 use crate::uses;
+use adjunct_mechanisms::mechanism::{self, Mechanism};
+use adjunct_mechanisms::operation::{Cipher, Signer, Verifier};
+use adjunct_mechanisms::rv::{Result, ensure, fail};
 use cryptoki_sys::*;
 
 type Signing = Run<dyn Signer>;

@@ -4,7 +4,7 @@ use super::calls;
 use super::tables as t;
 use super::{cipher as c, digest as d, general as g, keys as k, message as m, objects as o, sessions as s, sign as n};
 use crate::abi::args::{slice_mut, value};
-use crate::rv::{Result, ensure, fail};
+use adjunct_mechanisms::rv::{Result, ensure, fail};
 use cryptoki_sys::*;
 use std::ffi::{CStr, c_void};
 use std::ptr::{from_ref, null_mut};

@@ -1,7 +1,7 @@
 //! Calls, a line each, in the file that `ADJUNCT_PKCS11_TRACE` names: arguments and return values, and of the data that arguments point to the names
 //! of mechanisms and attributes alone. No key, PIN or data is ever written.
 
-use crate::names;
+use adjunct_mechanisms::names;
 use cryptoki_sys::*;
 use std::fmt::Write as _;
 use std::fs::File;

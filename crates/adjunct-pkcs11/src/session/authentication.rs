@@ -6,8 +6,8 @@
 //! and the next call may use the same key once. One login is for one use: that which began last.
 
 use super::{Active, Session};
-use crate::object::Object;
-use crate::rv::{Result, ensure};
+use adjunct_mechanisms::object::Object;
+use adjunct_mechanisms::rv::{Result, ensure};
 use cryptoki_sys::*;
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;

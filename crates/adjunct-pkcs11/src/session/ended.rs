@@ -3,11 +3,11 @@
 
 use super::running::Run;
 use super::{Active, Field, Session};
-use crate::mechanism::Mechanism;
-use crate::object::{Object, address};
-use crate::operation::{Again, Cipher, Digester, Follows, Signer, Verifier};
-use crate::rv::{Result, ensure};
 use adjunct::counters::Strength;
+use adjunct_mechanisms::mechanism::Mechanism;
+use adjunct_mechanisms::object::{Object, address};
+use adjunct_mechanisms::operation::{Again, Cipher, Digester, Follows, Signer, Verifier};
+use adjunct_mechanisms::rv::{Result, ensure};
 use cryptoki_sys::*;
 
 /// Ended operations of a session, kept for reuse. Their keys are among those that the session keeps.

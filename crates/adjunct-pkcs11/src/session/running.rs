@@ -2,8 +2,8 @@
 
 use super::authentication::Pin;
 use crate::abi::args::{Out, Room};
-use crate::operation::{Again, Follows};
-use crate::rv::{Result, Rv, fail};
+use adjunct_mechanisms::operation::{Again, Follows};
+use adjunct_mechanisms::rv::{Result, Rv, fail};
 use cryptoki_sys::*;
 use zeroize::Zeroizing;
 

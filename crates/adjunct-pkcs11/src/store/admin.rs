@@ -13,9 +13,9 @@ use super::role::Role;
 use super::tpm::Tpm;
 use super::trouble::Trouble;
 use super::{Holder, Initialized, Store, TRIES, config, format, pins, repair, tries};
-use crate::rv::Rv;
 use crate::table::Table;
 use adjunct::ops::digest::{Part, SHA256};
+use adjunct_mechanisms::rv::Rv;
 use cryptoki_sys::*;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -222,7 +222,7 @@ pub fn initialize(token: &Configured, new: &New<'_>) -> Result<()> {
             CKR_TOKEN_WRITE_PROTECTED => Error(format!("{path}: no token can be made there by this user")),
             CKR_DEVICE_MEMORY => Error(format!("{path}: the disk is full; nothing was made")),
             rv => {
-                let name = crate::names::return_value(rv).unwrap_or("unknown");
+                let name = adjunct_mechanisms::names::return_value(rv).unwrap_or("unknown");
                 let tpm = || tpm(token).1.filter(|_| new.seal || token.tpm.is_some());
                 let tpm = || tpm().map(|wrong| format!("{}: {wrong}", self::tpm(token).0.display()));
                 Error(seen.trouble.or_else(tpm).unwrap_or_else(|| format!("{path}: {name}")))

@@ -2,8 +2,8 @@
 //! little endian, on every machine; templates are attributes within.
 
 use super::trouble::Trouble;
-use crate::object::attributes::{Attributes, Value};
-use crate::object::schema::{self, Form};
+use adjunct_mechanisms::object::attributes::{Attributes, Value};
+use adjunct_mechanisms::object::schema::{self, Form};
 use cryptoki_sys::*;
 use zeroize::Zeroizing;
 

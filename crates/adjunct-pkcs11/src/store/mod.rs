@@ -33,9 +33,9 @@ mod tries;
 mod trouble;
 mod write;
 
-use crate::rv::{Result, ensure};
 use crate::table::Table;
 use adjunct::lock::Lock;
+use adjunct_mechanisms::rv::{Result, ensure};
 pub use batch::Change;
 use batch::Queue;
 use crypt::Keys;

@@ -4,11 +4,11 @@ use super::format::{Header, Kind, Slot, Version};
 use super::read::Eyes;
 use super::role::{Grip, Wrapped};
 use super::*;
-use crate::object::Object;
-use crate::object::attributes::Attributes;
-use crate::object::complete::{Defaults, Origin};
-use crate::rv::Rv;
 use crate::table::search;
+use adjunct_mechanisms::object::Object;
+use adjunct_mechanisms::object::attributes::Attributes;
+use adjunct_mechanisms::object::complete::{Defaults, Origin};
+use adjunct_mechanisms::rv::Rv;
 use std::collections::BTreeSet;
 use std::path::Path;
 

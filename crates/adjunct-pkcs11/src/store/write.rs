@@ -10,9 +10,9 @@ use super::role::Role;
 use super::trouble::Trouble;
 use super::{FRAMES, Header, Holder, Initialized, Known, State, Store, body};
 use crate::handle::Handle;
-use crate::object::Object;
-use crate::rv::{Result, Rv, fail};
 use crate::table::Table;
+use adjunct_mechanisms::object::Object;
+use adjunct_mechanisms::rv::{Result, Rv, fail};
 use cryptoki_sys::*;
 use std::sync::atomic::Ordering::Relaxed;
 

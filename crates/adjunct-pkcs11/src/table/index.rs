@@ -3,8 +3,8 @@
 //! through all objects a few times.
 
 use crate::handle::Handle;
-use crate::object::Object;
-use crate::object::attributes::Attributes;
+use adjunct_mechanisms::object::Object;
+use adjunct_mechanisms::object::attributes::Attributes;
 use cryptoki_sys::*;
 use std::collections::{BTreeMap, BTreeSet};
 use std::hash::{BuildHasher, RandomState};

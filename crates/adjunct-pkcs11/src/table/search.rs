@@ -2,8 +2,8 @@
 
 use super::{List, Table};
 use crate::handle::Handle;
-use crate::object::attributes::{Attributes, Value};
-use crate::object::{Object, check, schema};
+use adjunct_mechanisms::object::attributes::{Attributes, Value};
+use adjunct_mechanisms::object::{Object, check, schema};
 use cryptoki_sys::CKA_CHECK_VALUE;
 
 /// A search that is under way. It holds no object: what is destroyed meanwhile is not found any more, and what is made or changed meanwhile may be

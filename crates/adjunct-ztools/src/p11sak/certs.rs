@@ -6,7 +6,7 @@ use super::select::{Counts, Found, ask};
 use super::{Result, Stop, World, bad, id, named, pem, print, say, set_letters};
 use crate::pem::parts;
 use adjunct::ops::digest::{Part, SHA1, SHA256};
-use adjunct_pkcs11::der::{self, Attribute, Certificate};
+use adjunct_mechanisms::der::{self, Attribute, Certificate};
 use adjunct_pkcs11_client::sys::*;
 use adjunct_pkcs11_client::{Rv, Template};
 use adjunct_tool::files;

@@ -3,7 +3,7 @@
 use super::kinds::Kind;
 use super::select::{Counts, Found, noun};
 use super::{Result, Stop, World, bad, id, named, number, print, say, set_letters};
-use adjunct_pkcs11::der::Attribute;
+use adjunct_mechanisms::der::Attribute;
 use adjunct_pkcs11_client::sys::*;
 use adjunct_pkcs11_client::{Rv, Template};
 

@@ -3,7 +3,7 @@
 use super::select::{Counts, Found, ask};
 use super::{Result, Stop, World, bad, pem, print, say};
 use crate::pem::encrypted;
-use adjunct_pkcs11::der::{self, Attribute};
+use adjunct_mechanisms::der::{self, Attribute};
 use adjunct_pkcs11_client::sys::*;
 use adjunct_pkcs11_client::{PARTS, Rv};
 use std::fs::OpenOptions;

@@ -5,7 +5,7 @@ use super::select::Found;
 use super::{Result, World, bad, number, print};
 use crate::pkcsconf::show::mechanism_name;
 use crate::pkcsconf::uri::Uri;
-use adjunct_pkcs11::der::one_line;
+use adjunct_mechanisms::der::one_line;
 use adjunct_pkcs11_client::Rv;
 use adjunct_pkcs11_client::sys::*;
 use std::cmp::Ordering;
@@ -189,7 +189,7 @@ pub(super) fn value_of(kind: CK_ATTRIBUTE_TYPE, value: &[u8]) -> Option<String> 
             };
             Some(name_of(class, Some(name)))
         }
-        CKA_KEY_TYPE => number(value).map(|kind| name_of(kind, adjunct_pkcs11::names::key_type(kind))),
+        CKA_KEY_TYPE => number(value).map(|kind| name_of(kind, adjunct_mechanisms::names::key_type(kind))),
         CKA_CERTIFICATE_TYPE => number(value).map(|kind| match kind {
             CKC_X_509 => name_of(kind, Some("CKC_X_509")),
             kind => format!("0x{kind:X}"),
@@ -273,7 +273,7 @@ fn curve(params: &[u8]) -> String {
         "ed448",
         "curve448",
     ];
-    let name = names.iter().find(|name| adjunct_pkcs11::der::curve(name).is_some_and(|(known, _)| known == params));
+    let name = names.iter().find(|name| adjunct_mechanisms::der::curve(name).is_some_and(|(known, _)| known == params));
     let name = match name {
         Some(&"ed25519") => " (ED25519)".to_owned(),
         Some(&"curve25519") => " (X25519)".to_owned(),

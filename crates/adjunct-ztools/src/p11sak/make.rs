@@ -3,7 +3,7 @@
 use super::kinds::{Kind, Selected};
 use super::{Result, Stop, World, bad, failed, id, named, pem, print, say, set_letters};
 use crate::pkcsconf::show::mechanism_name;
-use adjunct_pkcs11::der;
+use adjunct_mechanisms::der;
 use adjunct_pkcs11_client::sys::*;
 use adjunct_pkcs11_client::{Rv, Template};
 use adjunct_tool::files;

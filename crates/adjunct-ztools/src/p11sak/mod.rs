@@ -15,6 +15,7 @@ mod select;
 mod tasks;
 mod wrap;
 
+use crate::libcrypto;
 use crate::pkcsconf::show::return_value;
 use crate::pkcsconf::{self, prompt};
 use adjunct_pkcs11_client::sys::*;
@@ -101,6 +102,7 @@ impl Request {
 
     fn done(self) -> Result {
         let Some(wanted) = self.wanted()? else { return Ok(()) };
+        libcrypto::offer();
         let pin = pin(&wanted)?;
         let module = pkcsconf::load(pkcsconf::other_module().as_deref()).map_err(|lines| {
             lines.iter().for_each(|line| say(line));

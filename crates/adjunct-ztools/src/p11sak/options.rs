@@ -277,7 +277,7 @@ fn arguments(task: Task, words: &[OsString]) -> Result<(Selected, Vec<String>)> 
             let first = rest.first().ok_or_else(|| required(what))?;
             let fits = match (values(kind), what) {
                 (Some(values), _) => values.contains(&first.as_str()),
-                (None, "CURVE") => adjunct_pkcs11::der::curve(first).is_some(),
+                (None, "CURVE") => adjunct_mechanisms::der::curve(first).is_some(),
                 _ => first.parse::<u32>().is_ok(),
             };
             if !fits {

@@ -1,7 +1,7 @@
 //! PEM files of keys: PKCS #8, SubjectPublicKeyInfo, and OpenSSL's older forms for RSA and EC, with or without a password.
 
 use crate::pem::{self, Part, encrypted};
-use adjunct_pkcs11::der::{self, Attribute, Packed};
+use adjunct_mechanisms::der::{self, Attribute, Packed};
 use adjunct_pkcs11_client::sys::{CKA_CLASS, CKA_EC_POINT};
 use zeroize::Zeroizing;
 

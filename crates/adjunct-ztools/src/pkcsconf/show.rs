@@ -3,7 +3,7 @@
 //! Only the control characters in a module's texts are written out: a label must not drive the administrator's terminal.
 
 use super::uri::Uri;
-use adjunct_pkcs11::names;
+use adjunct_mechanisms::names;
 use adjunct_pkcs11_client::sys::*;
 use adjunct_tool::escape::shown;
 use std::ffi::OsStr;

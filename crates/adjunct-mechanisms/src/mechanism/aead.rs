@@ -17,15 +17,18 @@ use adjunct::ops::aead::{gcm_parts, same_tag};
 use cryptoki_sys::*;
 use zeroize::Zeroizing;
 
-pub const TAG: usize = 16;
+const TAG: usize = 16;
 /// The longest message that is kept as a whole.
 const LONGEST: usize = 1 << 36;
 
 /// The ciphers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
+    /// AES-GCM.
     Gcm,
+    /// AES-CCM.
     Ccm,
+    /// ChaCha20-Poly1305.
     ChaChaPoly,
 }
 
@@ -72,13 +75,17 @@ impl Kind {
 /// A cipher with a key.
 #[derive(Debug, Clone)]
 pub enum Keyed {
+    /// AES-GCM.
     Gcm(Prepared<gcm_parts::Key>),
+    /// AES-CCM.
     Ccm(Prepared<Ccm>),
     /// ChaCha20-Poly1305, whose key has nothing to prepare.
     ChaChaPoly(Held),
 }
 
 impl Keyed {
+    /// Prepares a key for a cipher.
+    ///
     /// # Errors
     /// `CKR_KEY_TYPE_INCONSISTENT`, `CKR_KEY_SIZE_RANGE`, `CKR_HOST_MEMORY`.
     #[inline]

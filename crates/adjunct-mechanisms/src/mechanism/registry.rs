@@ -10,33 +10,33 @@ use crate::object::attributes::Attributes;
 use crate::operation::{Cipher, Digester, Signer, Verifier};
 use crate::rv::{Result, Rv, ensure};
 use cryptoki_sys::*;
-use generate::{Pair, Secret};
+pub use generate::{Pair, Secret};
 
 /// Flags of signatures and MACs, also of many messages with one key.
-pub const SIGNS: CK_FLAGS = CKF_SIGN | CKF_VERIFY | CKF_MESSAGE_SIGN | CKF_MESSAGE_VERIFY | CKF_MULTI_MESSAGE;
+pub(crate) const SIGNS: CK_FLAGS = CKF_SIGN | CKF_VERIFY | CKF_MESSAGE_SIGN | CKF_MESSAGE_VERIFY | CKF_MULTI_MESSAGE;
 /// Flags of ciphers.
-pub const CIPHERS: CK_FLAGS = CKF_ENCRYPT | CKF_DECRYPT;
+pub(crate) const CIPHERS: CK_FLAGS = CKF_ENCRYPT | CKF_DECRYPT;
 /// Flags of ciphers that wrap keys.
-pub const WRAPS: CK_FLAGS = CKF_WRAP | CKF_UNWRAP;
+pub(crate) const WRAPS: CK_FLAGS = CKF_WRAP | CKF_UNWRAP;
 /// Flags of ciphers that encrypt many messages with one key.
-pub const MESSAGES: CK_FLAGS = CKF_MESSAGE_ENCRYPT | CKF_MESSAGE_DECRYPT | CKF_MULTI_MESSAGE;
+pub(crate) const MESSAGES: CK_FLAGS = CKF_MESSAGE_ENCRYPT | CKF_MESSAGE_DECRYPT | CKF_MULTI_MESSAGE;
 /// Flags of signatures that give back what they sign.
-pub const RECOVERS: CK_FLAGS = CKF_SIGN_RECOVER | CKF_VERIFY_RECOVER;
+pub(crate) const RECOVERS: CK_FLAGS = CKF_SIGN_RECOVER | CKF_VERIFY_RECOVER;
 /// Flags of mechanisms of curves: which forms of curves and points they take.
-pub const CURVES: CK_FLAGS = CKF_EC_F_P | CKF_EC_OID | CKF_EC_CURVENAME | CKF_EC_UNCOMPRESS;
+pub(crate) const CURVES: CK_FLAGS = CKF_EC_F_P | CKF_EC_OID | CKF_EC_CURVENAME | CKF_EC_UNCOMPRESS;
 
 /// The longest secret key of any bytes that is made here, in bytes.
-pub const LONG: CK_ULONG = 4096;
+pub(crate) const LONG: CK_ULONG = 4096;
 
 /// The size of Ed448 and X448, which are not there everywhere.
-pub const CURVE448: CK_ULONG = 448;
+pub(crate) const CURVE448: CK_ULONG = 448;
 
 /// Begins an encryption (`true`) or a decryption with a key, whose use for it was checked before.
 type BeginCipher = fn(Mechanism<'_>, Held, bool) -> Result<Box<dyn Cipher>>;
 
 /// How signatures or MACs begin: to be made, and to be checked.
 #[derive(Debug, Clone, Copy)]
-pub struct Signs {
+pub(crate) struct Signs {
     pub signer: fn(Mechanism<'_>, Held) -> Result<Box<dyn Signer>>,
     pub verifier: fn(Mechanism<'_>, Held) -> Result<Box<dyn Verifier>>,
 }
@@ -58,11 +58,14 @@ enum Begins {
 /// A mechanism.
 #[derive(Debug, Clone, Copy)]
 pub struct Entry {
+    /// Its type.
     pub kind: CK_MECHANISM_TYPE,
     /// Sizes of keys (C_GetMechanismInfo): in bits for RSA and curves, else in bytes (of ML-DSA and ML-KEM the public key's); 0 where there is no
     /// key.
     pub least: CK_ULONG,
+    /// The largest key; in a process see [`Entry::most_here`].
     pub most: CK_ULONG,
+    /// What it is for (`CKF_*`).
     pub flags: CK_FLAGS,
     /// What its parameter is.
     pub shape: Shape,
@@ -75,19 +78,25 @@ pub struct Entry {
 
 impl Entry {
     /// An entry; which operation begins with it is said by one of the functions below.
-    pub const fn new(kind: CK_MECHANISM_TYPE, least: CK_ULONG, most: CK_ULONG, flags: CK_FLAGS, shape: Shape) -> Entry {
+    pub(crate) const fn new(
+        kind: CK_MECHANISM_TYPE,
+        least: CK_ULONG,
+        most: CK_ULONG,
+        flags: CK_FLAGS,
+        shape: Shape,
+    ) -> Entry {
         Entry { kind, least, most, flags, shape, hash: None, unit: 1, begins: Begins::Elsewhere }
     }
 
-    pub const fn hash(self, hash: Hash) -> Entry {
+    pub(crate) const fn hash(self, hash: Hash) -> Entry {
         Entry { hash: Some(hash), ..self }
     }
 
-    pub const fn unit(self, unit: usize) -> Entry {
+    pub(crate) const fn unit(self, unit: usize) -> Entry {
         Entry { unit, ..self }
     }
 
-    pub const fn cipher(self, begin: BeginCipher) -> Entry {
+    pub(crate) const fn cipher(self, begin: BeginCipher) -> Entry {
         let begins = match self.begins {
             Begins::Signature(signs) => Begins::Both(begin, signs),
             _ => Begins::Cipher(begin),
@@ -95,7 +104,7 @@ impl Entry {
         Entry { begins, ..self }
     }
 
-    pub const fn signs(self, signs: Signs) -> Entry {
+    pub(crate) const fn signs(self, signs: Signs) -> Entry {
         let begins = match self.begins {
             Begins::Cipher(begin) => Begins::Both(begin, signs),
             _ => Begins::Signature(signs),
@@ -103,15 +112,15 @@ impl Entry {
         Entry { begins, ..self }
     }
 
-    pub const fn digest(self, begin: fn(Mechanism<'_>) -> Result<Box<dyn Digester>>) -> Entry {
+    pub(crate) const fn digest(self, begin: fn(Mechanism<'_>) -> Result<Box<dyn Digester>>) -> Entry {
         Entry { begins: Begins::Digest(begin), ..self }
     }
 
-    pub const fn secret(self, make: fn(Mechanism<'_>, &Attributes) -> Result<Secret>) -> Entry {
+    pub(crate) const fn secret(self, make: fn(Mechanism<'_>, &Attributes) -> Result<Secret>) -> Entry {
         Entry { begins: Begins::Secret(make), ..self }
     }
 
-    pub const fn pair(self, make: fn(Mechanism<'_>, &Attributes) -> Result<Pair>) -> Entry {
+    pub(crate) const fn pair(self, make: fn(Mechanism<'_>, &Attributes) -> Result<Pair>) -> Entry {
         Entry { begins: Begins::Pair(make), ..self }
     }
 
@@ -126,6 +135,7 @@ impl Mechanism<'_> {
     ///
     /// # Errors
     /// `CKR_MECHANISM_INVALID`.
+    #[inline]
     pub fn is_for(self, flag: CK_FLAGS) -> Result {
         ensure(self.entry.flags & flag != 0, CKR_MECHANISM_INVALID)
     }
@@ -134,6 +144,7 @@ impl Mechanism<'_> {
     ///
     /// # Errors
     /// `CKR_MECHANISM_INVALID`, `CKR_MECHANISM_PARAM_INVALID`, `CKR_KEY_TYPE_INCONSISTENT`, `CKR_KEY_SIZE_RANGE`, `CKR_HOST_MEMORY`.
+    #[inline]
     pub fn cipher(self, key: Held, encrypt: bool) -> Result<Box<dyn Cipher>> {
         match self.entry.begins {
             Begins::Cipher(begin) | Begins::Both(begin, _) => begin(self, key, encrypt),
@@ -141,6 +152,7 @@ impl Mechanism<'_> {
         }
     }
 
+    #[inline]
     fn signs(self) -> Result<Signs> {
         match self.entry.begins {
             Begins::Signature(signs) | Begins::Both(_, signs) => Ok(signs),
@@ -152,6 +164,7 @@ impl Mechanism<'_> {
     ///
     /// # Errors
     /// `CKR_MECHANISM_INVALID`, `CKR_MECHANISM_PARAM_INVALID`, `CKR_KEY_TYPE_INCONSISTENT`.
+    #[inline]
     pub fn signer(self, key: Held) -> Result<Box<dyn Signer>> {
         (self.signs()?.signer)(self, key)
     }
@@ -160,6 +173,7 @@ impl Mechanism<'_> {
     ///
     /// # Errors
     /// As [`Mechanism::signer`].
+    #[inline]
     pub fn verifier(self, key: Held) -> Result<Box<dyn Verifier>> {
         (self.signs()?.verifier)(self, key)
     }
@@ -168,6 +182,7 @@ impl Mechanism<'_> {
     ///
     /// # Errors
     /// `CKR_MECHANISM_INVALID`, `CKR_MECHANISM_PARAM_INVALID`.
+    #[inline]
     pub fn digester(self) -> Result<Box<dyn Digester>> {
         match self.entry.begins {
             Begins::Digest(begin) => begin(self),
@@ -265,12 +280,14 @@ static PLACES: [u8; TYPES] = {
 };
 
 /// A mechanism by its type.
+#[inline]
 pub fn find(kind: CK_MECHANISM_TYPE) -> Option<&'static Entry> {
     let place = *PLACES.get(usize::try_from(kind).ok()?)?;
     MECHANISMS.get(usize::from(place).wrapping_sub(1))
 }
 
 /// A mechanism by its type; one with which nothing begins where there is none of that type.
+#[inline]
 pub fn find_or_unknown(kind: CK_MECHANISM_TYPE) -> &'static Entry {
     find(kind).unwrap_or(&UNKNOWN)
 }

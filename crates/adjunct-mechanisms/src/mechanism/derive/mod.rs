@@ -23,14 +23,17 @@ use zeroize::Zeroizing;
 pub enum Derive {
     /// CK_ECDH1_DERIVE_PARAMS.
     Agree {
+        /// Whether the secret is multiplied by the curve's cofactor.
         cofactor: bool,
     },
     /// CK_HKDF_PARAMS; `data` where the result is no key.
     Hkdf {
+        /// Whether the result is a data object.
         data: bool,
     },
     /// CK_SP800_108_KDF_PARAMS.
     Counter,
+    /// CK_SP800_108_KDF_PARAMS.
     DoublePipeline,
     /// CK_SP800_108_FEEDBACK_KDF_PARAMS.
     Feedback,
@@ -42,6 +45,7 @@ pub enum Derive {
     Extract,
     /// CK_KEY_DERIVATION_STRING_DATA.
     AesEcb,
+    /// CK_KEY_DERIVATION_STRING_DATA.
     Des3Ecb,
     /// CK_AES_CBC_ENCRYPT_DATA_PARAMS.
     AesCbc,
@@ -51,20 +55,24 @@ pub enum Derive {
     Hash,
     /// CK_SSL3_MASTER_KEY_DERIVE_PARAMS; `rsa` where the premaster secret is RSA's.
     TlsMaster {
+        /// Whether the premaster secret is RSA's.
         rsa: bool,
     },
     /// CK_TLS12_MASTER_KEY_DERIVE_PARAMS.
     Tls12Master {
+        /// Whether the premaster secret is RSA's.
         rsa: bool,
     },
     /// CK_TLS12_EXTENDED_MASTER_KEY_DERIVE_PARAMS.
     Tls12Extended {
+        /// Whether the premaster secret is RSA's.
         rsa: bool,
     },
     /// CK_SSL3_KEY_MAT_PARAMS.
     TlsKeys,
     /// CK_TLS12_KEY_MAT_PARAMS; IVs are only given where `ivs`.
     Tls12Keys {
+        /// Whether IVs are given.
         ivs: bool,
     },
     /// CK_TLS_KDF_PARAMS.
@@ -79,6 +87,7 @@ pub type Secret = Zeroizing<Vec<u8>>;
 /// A derivation with its parameters, read from the caller's structures.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Derivation<'a> {
+    /// Key agreement.
     Agree(agree::Agree<'a>),
     /// HKDF, which gives a key, or a data object where the mechanism says so.
     Hkdf(hkdf::Hkdf<'a>),
@@ -86,16 +95,23 @@ pub enum Derivation<'a> {
     Sp800108(sp800108::Kdf<'a>, Vec<Attributes>),
     /// The base key, and after it another.
     BaseAndKey(CK_OBJECT_HANDLE),
+    /// The base key, and these bytes after it.
     BaseAndData(&'a [u8]),
+    /// These bytes, and the base key after them.
     DataAndBase(&'a [u8]),
+    /// The base key, with these bytes added to it bit by bit.
     Xor(&'a [u8]),
     /// A part of the base key, from this bit on.
     Extract(u64),
+    /// Data that the base key encrypts.
     Encrypt(bytes::Encrypt<'a>),
+    /// The base key's hash.
     Hashed(Hash),
+    /// TLS's master secret.
     TlsMaster(tls::Master<'a>),
     /// Keys and IVs for both directions.
     TlsKeys(tls::Keys<'a>),
+    /// TLS's keys for other uses (exporters).
     TlsKdf(tls::Kdf<'a>),
     /// Bytes for the caller, no key.
     TlsPrf(tls::Seed<'a>),

@@ -7,17 +7,29 @@ use cryptoki_sys::*;
 /// A hash.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Hash {
+    /// SHA-1.
     Sha1,
+    /// SHA-224.
     Sha224,
+    /// SHA-256.
     Sha256,
+    /// SHA-384.
     Sha384,
+    /// SHA-512.
     Sha512,
+    /// SHA-512/224.
     Sha512_224,
+    /// SHA-512/256.
     Sha512_256,
+    /// SHA3-224.
     Sha3_224,
+    /// SHA3-256.
     Sha3_256,
+    /// SHA3-384.
     Sha3_384,
+    /// SHA3-512.
     Sha3_512,
+    /// MD5.
     Md5,
 }
 

@@ -36,10 +36,10 @@ macro_rules! macs {
     };
 }
 
-pub const HMAC: Signs = macs!(Kind::Hmac);
-pub const AES_CMAC: Signs = macs!(Kind::AesCmac);
-pub const DES3_CMAC: Signs = macs!(Kind::Des3Cmac);
-pub const GMAC: Signs = macs!(Kind::Gmac);
+pub(super) const HMAC: Signs = macs!(Kind::Hmac);
+pub(super) const AES_CMAC: Signs = macs!(Kind::AesCmac);
+pub(super) const DES3_CMAC: Signs = macs!(Kind::Des3Cmac);
+pub(super) const GMAC: Signs = macs!(Kind::Gmac);
 
 /// A message under the HMAC that the key has prepared.
 struct Hashing {

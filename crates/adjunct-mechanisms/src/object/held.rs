@@ -5,17 +5,17 @@ use crate::operation::Follows;
 use std::ops::Deref;
 use std::sync::Arc;
 
-/// An owner of an object. Each session that keeps a key has a reference count of its own, so that threads with the same key do not write to a cache
-/// line that others read.
+/// A key that an operation has. Who keeps a key for many operations has a reference count of its own ([`Owner`]), so that threads with the same key
+/// do not write to a cache line that others read.
 #[derive(Debug, Clone)]
 pub enum Held {
-    /// An owner from the token's table of objects.
+    /// An owner like any other.
     Own(Arc<Object>),
-    /// An owner that a session keeps.
+    /// An owner that is kept for further operations.
     Kept(Arc<Owner>),
 }
 
-/// An owner that counts as one at the table and has a count of the session's own.
+/// An owner that counts as one, and has a count of its own for those that it gives the object to.
 #[derive(Debug)]
 pub struct Owner(pub Arc<Object>);
 
@@ -32,7 +32,8 @@ impl Deref for Held {
 }
 
 impl Held {
-    /// Whether another message may follow one with this key: of one that wants the PIN each operation waits for it.
+    /// Whether another message may follow one with this key. None may with a key that wants the PIN: each operation waits for it.
+    #[inline]
     pub fn follows(&self) -> Follows {
         match self {
             Held::Kept(owner) if !owner.0.wants_the_pin() => {

@@ -1,4 +1,4 @@
-//! What mechanisms give: operations that a session runs.
+//! What mechanisms give: operations that run a message in parts or at once.
 
 use crate::mechanism::params::Params;
 use crate::rv::Result;
@@ -6,12 +6,14 @@ use crate::rv::Result;
 /// Whether another message may follow by the same operation, and as long as what.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Follows {
+    /// No other message may follow.
     Never,
-    /// Another message may follow as long as the session lives.
+    /// Another message may follow at any time.
     Always,
-    /// Another message may follow as long as the session keeps the key at this address. The operation owns that key, so no other object gets the
+    /// Another message may follow as long as the key at this address is kept. The operation owns that key, so no other object gets the
     /// address.
     While {
+        /// The address.
         key: usize,
         /// Whether only a user who is logged in sees the key.
         private: bool,
@@ -75,6 +77,8 @@ pub trait Verifier: Again + Send {
     /// `CKR_DATA_LEN_RANGE` where the mechanism accepts no further data.
     fn update(&mut self, data: &[u8]) -> Result;
 
+    /// Ends the message, and checks its signature or MAC.
+    ///
     /// # Errors
     /// `CKR_SIGNATURE_INVALID`, `CKR_SIGNATURE_LEN_RANGE`.
     fn finish(&mut self, signature: &[u8]) -> Result;

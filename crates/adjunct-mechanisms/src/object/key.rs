@@ -14,26 +14,41 @@ use spki::ObjectIdentifier;
 /// A key.
 #[derive(Debug)]
 pub enum Key {
+    /// RSA.
     Rsa(rsa::Key),
     /// A key on a curve of short Weierstrass form: public half, private half, or both.
     Ec(ec::Key),
+    /// A key of Ed25519.
     Ed25519 {
+        /// The private key, where it is one.
         private: Option<Private<{ ed25519::KEY }>>,
+        /// The public key.
         public: [u8; ed25519::KEY],
     },
+    /// A key of X25519.
     X25519 {
+        /// The private key, where it is one.
         private: Option<Private<{ x25519::KEY }>>,
+        /// The public key.
         public: [u8; x25519::KEY],
     },
+    /// A key of Ed448.
     Ed448 {
+        /// The private key, where it is one.
         private: Option<Private<{ ed448::KEY }>>,
+        /// The public key.
         public: [u8; ed448::KEY],
     },
+    /// A key of X448.
     X448 {
+        /// The private key, where it is one.
         private: Option<Private<{ x448::KEY }>>,
+        /// The public key.
         public: [u8; x448::KEY],
     },
+    /// ML-DSA.
     MlDsa(mldsa::Key),
+    /// ML-KEM.
     MlKem(mlkem::Key),
     /// Bytes: the value of the object.
     Secret,
@@ -42,10 +57,15 @@ pub enum Key {
 /// A curve that `CKA_EC_PARAMS` names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Curve {
+    /// A curve of short Weierstrass form.
     Group(Group),
+    /// edwards25519, of EdDSA.
     Ed25519,
+    /// Curve25519, of key agreement.
     X25519,
+    /// edwards448, of EdDSA.
     Ed448,
+    /// Curve448, of key agreement.
     X448,
 }
 

@@ -26,7 +26,7 @@ const fn keys(kind: CK_MECHANISM_TYPE, hash: Hash) -> Entry {
     })
 }
 
-pub const ENTRIES: &[Entry] = &[
+pub(crate) const ENTRIES: &[Entry] = &[
     whole(CKM_SHA_1_HMAC, Hash::Sha1),
     general(CKM_SHA_1_HMAC_GENERAL, Hash::Sha1),
     keys(CKM_SHA_1_KEY_GEN, Hash::Sha1),

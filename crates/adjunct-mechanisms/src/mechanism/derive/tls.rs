@@ -24,7 +24,7 @@ const fn of_any(kind: CK_MECHANISM_TYPE, derive: Derive) -> Entry {
     Entry::new(kind, 1, LONG, CKF_DERIVE, Shape::Derive(derive))
 }
 
-pub const ENTRIES: &[Entry] = &[
+pub(crate) const ENTRIES: &[Entry] = &[
     of_secret(CKM_TLS_MASTER_KEY_DERIVE, Derive::TlsMaster { rsa: true }),
     of_any(CKM_TLS_MASTER_KEY_DERIVE_DH, Derive::TlsMaster { rsa: false }),
     of_secret(CKM_TLS_KEY_AND_MAC_DERIVE, Derive::TlsKeys),
@@ -87,14 +87,18 @@ impl Prf {
 /// CK_SSL3_RANDOM_DATA.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Randoms<'a> {
+    /// The client's.
     pub client: &'a [u8],
+    /// The server's.
     pub server: &'a [u8],
 }
 
 /// A master secret of a premaster secret.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Master<'a> {
+    /// The pseudorandom function.
     pub prf: Prf,
+    /// What the function is applied to.
     pub seed: MasterSeed<'a>,
     /// The premaster secret is RSA's: of 48 bytes, of which the first two tell the version.
     pub rsa: bool,
@@ -103,12 +107,15 @@ pub struct Master<'a> {
 /// The further input of a master secret.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum MasterSeed<'a> {
+    /// The randoms of both sides.
     Randoms(Randoms<'a>),
     /// The hash of the handshake (RFC 7627).
     Session(&'a [u8]),
 }
 
 impl Master<'_> {
+    /// Derives the master secret from a premaster secret.
+    ///
     /// # Errors
     /// `CKR_KEY_SIZE_RANGE` for a premaster secret of RSA of another length; `CKR_TEMPLATE_INCONSISTENT` for another length asked for.
     pub fn derive(&self, base: &[u8], wanted: Option<usize>) -> Result<Secret> {
@@ -126,10 +133,15 @@ impl Master<'_> {
 /// CK_TLS12_KEY_MAT_PARAMS, CK_SSL3_KEY_MAT_PARAMS; lengths in bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Keys<'a> {
+    /// The pseudorandom function.
     pub prf: Prf,
+    /// The randoms of both sides.
     pub randoms: Randoms<'a>,
+    /// Bytes of a MAC key.
     pub mac: usize,
+    /// Bytes of a key.
     pub key: usize,
+    /// Bytes of an IV.
     pub iv: usize,
 }
 
@@ -143,6 +155,8 @@ pub struct Block {
 }
 
 impl Keys<'_> {
+    /// Derives the key block from a master secret.
+    ///
     /// # Errors
     /// `CKR_HOST_MEMORY`.
     pub fn derive(&self, base: &[u8]) -> Result<Block> {
@@ -179,14 +193,19 @@ impl Block {
 /// CK_TLS_KDF_PARAMS.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Kdf<'a> {
+    /// The pseudorandom function.
     pub prf: Prf,
+    /// The label.
     pub label: &'a [u8],
+    /// The randoms of both sides.
     pub randoms: Randoms<'a>,
     /// The context. An empty one gives other bytes than none (RFC 5705, 4).
     pub context: Option<&'a [u8]>,
 }
 
 impl Kdf<'_> {
+    /// Derives bytes from a master secret.
+    ///
     /// # Errors
     /// `CKR_MECHANISM_PARAM_INVALID` for a context of more than 65535 bytes.
     pub fn derive(&self, base: &[u8], wanted: usize) -> Result<Secret> {
@@ -205,12 +224,17 @@ impl Kdf<'_> {
 /// CK_TLS_PRF_PARAMS: TLS 1.0's pseudo-random function for the caller.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Seed<'a> {
+    /// The label.
     pub label: &'a [u8],
+    /// The seed.
     pub seed: &'a [u8],
+    /// Bytes of the result.
     pub length: usize,
 }
 
 impl Seed<'_> {
+    /// Derives bytes from a secret, for the caller.
+    ///
     /// # Errors
     /// `CKR_HOST_MEMORY`.
     pub fn derive(&self, base: &[u8]) -> Result<Secret> {

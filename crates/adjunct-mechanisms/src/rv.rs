@@ -11,17 +11,20 @@ pub struct Rv(pub CK_RV);
 pub type Result<T = ()> = std::result::Result<T, Rv>;
 
 /// `Err` with that return value.
+#[inline]
 pub const fn fail<T>(rv: CK_RV) -> Result<T> {
     Err(Rv(rv))
 }
 
 /// `Ok` if `holds`, else `Err` with the return value.
+#[inline]
 pub const fn ensure(holds: bool, rv: CK_RV) -> Result {
     if holds { Ok(()) } else { Err(Rv(rv)) }
 }
 
 impl From<Error> for Rv {
     /// Maps errors of the core that no caller's argument explains; where one does, the operation says so itself.
+    #[inline]
     fn from(error: Error) -> Rv {
         Rv(match error {
             Error::Memory => CKR_HOST_MEMORY,
@@ -34,6 +37,7 @@ impl From<Error> for Rv {
 }
 
 impl From<std::collections::TryReserveError> for Rv {
+    #[inline]
     fn from(_: std::collections::TryReserveError) -> Rv {
         Rv(CKR_HOST_MEMORY)
     }

@@ -7,7 +7,9 @@ use zeroize::Zeroizing;
 /// A value. Numbers and booleans are bytes as the interface has them.
 #[derive(Clone, PartialEq, Eq)]
 pub enum Value {
+    /// Bytes.
     Bytes(Bytes),
+    /// Attributes: what keys that are made by this key have, or must have.
     Template(Box<Attributes>),
 }
 
@@ -257,11 +259,13 @@ impl Attributes {
     }
 
     /// The value of a type.
+    #[inline]
     pub fn get(&self, kind: CK_ATTRIBUTE_TYPE) -> Option<&Value> {
         self.short.get(kind).or_else(|| self.find(kind).ok().map(|at| &self.others[at].1))
     }
 
     /// Whether there is an attribute of this type.
+    #[inline]
     pub fn has(&self, kind: CK_ATTRIBUTE_TYPE) -> bool {
         self.get(kind).is_some()
     }
@@ -355,16 +359,19 @@ impl Attributes {
     }
 
     /// The bytes of a type; `None` where there are none.
+    #[inline]
     pub fn bytes(&self, kind: CK_ATTRIBUTE_TYPE) -> Option<&[u8]> {
         self.get(kind).and_then(Value::as_bytes)
     }
 
     /// The boolean of a type; false where there is none.
+    #[inline]
     pub fn is(&self, kind: CK_ATTRIBUTE_TYPE) -> bool {
         self.bytes(kind).is_some_and(|value| value == [CK_TRUE])
     }
 
     /// The number of a type; `None` where there is none or it is not a number.
+    #[inline]
     pub fn number(&self, kind: CK_ATTRIBUTE_TYPE) -> Option<CK_ULONG> {
         self.bytes(kind)?.try_into().ok().map(CK_ULONG::from_ne_bytes)
     }

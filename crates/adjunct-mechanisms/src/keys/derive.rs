@@ -25,6 +25,7 @@ pub struct KeyBlock {
     pub macs: Option<[Object; 2]>,
     /// `None` where the cipher suite does not encrypt.
     pub keys: Option<[Object; 2]>,
+    /// The IVs, without bytes where the cipher suite has none.
     pub ivs: [Zeroizing<Vec<u8>>; 2],
 }
 

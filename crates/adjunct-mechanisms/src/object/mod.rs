@@ -6,11 +6,11 @@ pub mod complete;
 mod facts;
 mod held;
 pub mod key;
-pub mod lattice;
-pub mod pkcs8;
-pub mod prepared;
+pub(crate) mod lattice;
+pub(crate) mod pkcs8;
+pub(crate) mod prepared;
 pub mod schema;
-pub mod spki;
+pub(crate) mod spki;
 mod strength;
 
 use crate::rv::{Result, ensure};
@@ -27,6 +27,7 @@ use std::sync::Arc;
 /// An object. It does not change: a change of attributes makes another in its place.
 #[derive(Debug, Default)]
 pub struct Object {
+    /// The attributes, which [`complete`] has made whole.
     pub attributes: Attributes,
     /// Facts that every operation needs.
     facts: Facts,
@@ -52,26 +53,31 @@ impl Object {
     }
 
     /// The class.
+    #[inline]
     pub fn class(&self) -> CK_OBJECT_CLASS {
         self.facts.class
     }
 
     /// The type of a key.
+    #[inline]
     pub fn key_type(&self) -> Option<CK_KEY_TYPE> {
         self.facts.key_type
     }
 
     /// Whether only a user who is logged in sees it.
+    #[inline]
     pub fn is_private(&self) -> bool {
         self.facts.has(CKA_PRIVATE)
     }
 
     /// Whether the object stays when its session ends.
+    #[inline]
     pub fn is_token(&self) -> bool {
         self.facts.has(CKA_TOKEN)
     }
 
     /// Whether the user gives the PIN before each use of the key.
+    #[inline]
     pub fn wants_the_pin(&self) -> bool {
         self.facts.has(CKA_ALWAYS_AUTHENTICATE)
     }
@@ -80,6 +86,7 @@ impl Object {
     ///
     /// # Errors
     /// Those of [`Object::key`].
+    #[inline]
     pub fn key_here(&self) -> Result<Kept<'_, Arc<Key>>> {
         self.key.get_or_make(|| Ok(Arc::new(Key::of(&self.attributes)?)))
     }
@@ -88,6 +95,7 @@ impl Object {
     ///
     /// # Errors
     /// `CKR_KEY_HANDLE_INVALID` where it is none; `CKR_HOST_MEMORY`, and what [`Key::of`] says of a key that cannot be.
+    #[inline]
     pub fn key(&self) -> Result<Arc<Key>> {
         if let Some(key) = self.key.get() {
             return Ok(key.clone());
@@ -110,6 +118,7 @@ impl Object {
     ///
     /// # Errors
     /// `CKR_KEY_TYPE_INCONSISTENT` where it has none.
+    #[inline]
     pub fn value(&self) -> Result<&[u8]> {
         ensure(self.class() == CKO_SECRET_KEY, CKR_KEY_TYPE_INCONSISTENT)?;
         self.attributes.bytes(CKA_VALUE).ok_or(crate::rv::Rv(CKR_KEY_TYPE_INCONSISTENT))
@@ -119,6 +128,7 @@ impl Object {
     ///
     /// # Errors
     /// `CKR_KEY_FUNCTION_NOT_PERMITTED`, `CKR_MECHANISM_INVALID`.
+    #[inline]
     pub fn permits(&self, usage: CK_ATTRIBUTE_TYPE, mechanism: CK_MECHANISM_TYPE) -> Result {
         ensure(self.facts.has(usage), CKR_KEY_FUNCTION_NOT_PERMITTED)?;
         if !self.facts.has(CKA_ALLOWED_MECHANISMS) {

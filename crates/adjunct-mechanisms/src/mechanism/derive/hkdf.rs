@@ -12,7 +12,7 @@ use adjunct::ops::kdf;
 use cryptoki_sys::*;
 use zeroize::Zeroizing;
 
-pub const ENTRIES: &[Entry] = &[
+pub(crate) const ENTRIES: &[Entry] = &[
     Entry::new(CKM_HKDF_DERIVE, 1, LONG, CKF_DERIVE, Shape::Derive(Derive::Hkdf { data: false })),
     Entry::new(CKM_HKDF_DATA, 1, LONG, CKF_DERIVE, Shape::Derive(Derive::Hkdf { data: true })),
     Entry::new(CKM_HKDF_KEY_GEN, 1, LONG, CKF_GENERATE, Shape::Ignored)
@@ -22,10 +22,15 @@ pub const ENTRIES: &[Entry] = &[
 /// CK_HKDF_PARAMS.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Hkdf<'a> {
+    /// Whether a pseudorandom key is extracted from the base key; else the base key is one.
     pub extract: bool,
+    /// Whether the pseudorandom key is expanded; else it is the result.
     pub expand: bool,
+    /// The hash.
     pub hash: Hash,
+    /// The salt of the extraction.
     pub salt: Salt<'a>,
+    /// The context of the expansion.
     pub info: &'a [u8],
 }
 
@@ -34,7 +39,9 @@ pub struct Hkdf<'a> {
 pub enum Salt<'a> {
     /// Zeros, as many as the hash has.
     None,
+    /// Bytes.
     Data(&'a [u8]),
+    /// The value of another key.
     Key(CK_OBJECT_HANDLE),
 }
 
@@ -47,6 +54,8 @@ impl Hkdf<'_> {
         }
     }
 
+    /// Derives bytes from the base key; the first of `others` is the salt where that is a key.
+    ///
     /// # Errors
     /// `CKR_TEMPLATE_INCOMPLETE` of an expansion without a length; `CKR_KEY_SIZE_RANGE` for one that is too long.
     pub fn derive(&self, base: &[u8], others: &[Held], wanted: Option<usize>) -> Result<Secret> {

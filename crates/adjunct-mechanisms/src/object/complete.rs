@@ -19,11 +19,16 @@ pub enum Origin {
     Generated(CK_MECHANISM_TYPE),
     /// C_UnwrapKey, C_DecapsulateKey: the key was outside the token before.
     Unwrapped,
-    /// C_DeriveKey, from keys that have always been sensitive, and never extractable.
-    Derived { always_sensitive: bool, never_extractable: bool },
+    /// C_DeriveKey.
+    Derived {
+        /// Whether all those keys have always been sensitive.
+        always_sensitive: bool,
+        /// Whether none of them could ever be extracted.
+        never_extractable: bool,
+    },
 }
 
-/// The defaults of a token for attributes that templates leave out.
+/// The defaults for attributes that templates leave out.
 #[derive(Debug, Clone, Copy)]
 pub struct Defaults {
     /// Keys may do all that their type can, can be read and are seen without a login: for programs that bring their own.
@@ -179,23 +184,6 @@ impl Defaults {
 /// `CKR_TEMPLATE_INCONSISTENT`.
 pub fn check_privacy(attributes: &Attributes) -> Result {
     ensure(attributes.is(CKA_PRIVATE) || !attributes.is(CKA_ALWAYS_AUTHENTICATE), CKR_TEMPLATE_INCONSISTENT)
-}
-
-/// The object that says which profile of the standard a token keeps to.
-///
-/// # Errors
-/// `CKR_HOST_MEMORY`.
-pub fn profile(profile: CK_PROFILE_ID) -> Result<Object> {
-    let mut attributes = Attributes::default();
-    attributes.set_number(CKA_CLASS, CKO_PROFILE)?;
-    attributes.set_number(CKA_PROFILE_ID, profile)?;
-    attributes.set_bool(CKA_TOKEN, true)?;
-    for kind in [CKA_PRIVATE, CKA_MODIFIABLE, CKA_COPYABLE, CKA_DESTROYABLE] {
-        attributes.set_bool(kind, false)?;
-    }
-    attributes.set(CKA_LABEL, b"")?;
-    new_unique_id(&mut attributes)?;
-    Ok(Object::new(attributes))
 }
 
 /// Sets a unique identifier.

@@ -148,11 +148,15 @@ fn kinds(class: CK_OBJECT_CLASS, key: Option<CK_KEY_TYPE>) -> Result<[Kinds; 4]>
 /// The kind of value that an attribute takes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Form {
+    /// One byte, 0 or 1.
     Boolean,
+    /// A CK_ULONG.
     Number,
     /// Year, month and day in digits, or nothing.
     Date,
+    /// Any bytes.
     Bytes,
+    /// Attributes.
     Template,
 }
 

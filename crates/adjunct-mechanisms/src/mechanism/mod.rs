@@ -2,31 +2,31 @@
 //! `mldsa`, `mlkem`, `aes`, `des3`, `chacha`, `hmac`, `digest`, `generate`, `tls_mac`, `derive/`). The other files are what families share.
 
 pub mod aead;
-pub mod aes;
-pub mod blocks;
-pub mod chacha;
-pub mod common;
-pub mod curves;
+mod aes;
+mod blocks;
+mod chacha;
+mod common;
+mod curves;
 pub mod derive;
-pub mod des3;
+mod des3;
 pub mod digest;
-pub mod generate;
+mod generate;
 pub mod hash;
 pub mod hmac;
 pub mod iv;
 pub mod mac;
-pub mod mldsa;
-pub mod mlkem;
+mod mldsa;
+mod mlkem;
 pub mod params;
 pub mod recover;
 pub mod registry;
-pub mod rsa;
-pub mod rsa_cipher;
-pub mod sign;
-pub mod streams;
-pub mod tls_mac;
-pub mod wrap;
-pub mod xts;
+mod rsa;
+mod rsa_cipher;
+mod sign;
+mod streams;
+mod tls_mac;
+mod wrap;
+mod xts;
 
 use cryptoki_sys::CK_MECHANISM_TYPE;
 use params::Params;
@@ -35,13 +35,17 @@ use registry::Entry;
 /// A mechanism with its parameters.
 #[derive(Debug, Clone, Copy)]
 pub struct Mechanism<'a> {
+    /// Its type.
     pub kind: CK_MECHANISM_TYPE,
+    /// What is known of the type.
     pub entry: &'static Entry,
+    /// The parameters.
     pub params: Params<'a>,
 }
 
 impl<'a> Mechanism<'a> {
     /// A mechanism with these parameters; nothing begins with one that is not there.
+    #[inline]
     pub fn new(kind: CK_MECHANISM_TYPE, params: Params<'a>) -> Mechanism<'a> {
         Mechanism { kind, entry: registry::find_or_unknown(kind), params }
     }

@@ -26,10 +26,13 @@ pub type Secret = (CK_KEY_TYPE, Zeroizing<Vec<u8>>);
 /// A new key pair.
 #[derive(Debug)]
 pub struct Pair {
+    /// The type of both keys.
     pub kind: CK_KEY_TYPE,
     /// The attributes of the public key besides those of its template.
     pub public: Attributes,
+    /// The attributes of the private key besides those of its template.
     pub private: Attributes,
+    /// Both halves, as the core has them.
     pub key: Arc<Key>,
 }
 

@@ -20,7 +20,7 @@ const fn hashes(kind: CK_MECHANISM_TYPE, hash: Hash) -> Entry {
     entry(kind, Derive::Hash).hash(hash)
 }
 
-pub const ENTRIES: &[Entry] = &[
+pub(crate) const ENTRIES: &[Entry] = &[
     entry(CKM_CONCATENATE_BASE_AND_KEY, Derive::Key),
     entry(CKM_CONCATENATE_BASE_AND_DATA, Derive::Data(|data| Derivation::BaseAndData(data))),
     entry(CKM_CONCATENATE_DATA_AND_BASE, Derive::Data(|data| Derivation::DataAndBase(data))),
@@ -43,20 +43,28 @@ pub const ENTRIES: &[Entry] = &[
 /// A block cipher's encryption of data under the base key, in whole blocks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Encrypt<'a> {
+    /// The cipher.
     pub mode: Mode,
+    /// What is encrypted.
     pub data: &'a [u8],
 }
 
 /// Cipher and mode.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Mode {
+    /// AES-ECB.
     AesEcb,
+    /// AES-CBC with an IV.
     AesCbc([u8; 16]),
+    /// Triple DES in ECB.
     Des3Ecb,
+    /// Triple DES in CBC with an IV.
     Des3Cbc([u8; 8]),
 }
 
 impl Encrypt<'_> {
+    /// Encrypts the data by the base key.
+    ///
     /// # Errors
     /// `CKR_KEY_TYPE_INCONSISTENT`; `CKR_MECHANISM_PARAM_INVALID` for data that are not whole blocks, or none.
     pub fn derive(&self, base: &Object) -> Result<Secret> {

@@ -17,7 +17,9 @@ const INVALID: Rv = Rv(CKR_MECHANISM_PARAM_INVALID);
 /// CK_ECDH1_DERIVE_PARAMS. All curves here but X25519 and X448 have a cofactor of 1, with which both forms of the agreement are one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Agree<'a> {
+    /// Whether the secret is multiplied by the curve's cofactor.
     pub cofactor: bool,
+    /// What the key is made of the secret by.
     pub kdf: Kdf,
     /// The shared data of both sides, besides the secret.
     pub shared: &'a [u8],
@@ -28,6 +30,7 @@ pub struct Agree<'a> {
 /// The key derivation function that is applied to the shared secret.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kdf {
+    /// The secret itself.
     None,
     /// ANSI X9.63, 5.6.3: the secret stands before the counter.
     X963(Hash),
@@ -94,6 +97,8 @@ impl Kdf {
 }
 
 impl Agree<'_> {
+    /// Derives bytes from the secret that the base key shares with the peer.
+    ///
     /// # Errors
     /// `CKR_KEY_TYPE_INCONSISTENT`; `CKR_MECHANISM_PARAM_INVALID` for a point that is none of the curve, or of small order.
     pub fn derive(&self, base: &Object, wanted: Option<usize>) -> Result<Secret> {

@@ -14,7 +14,7 @@ const fn entry(kind: CK_MECHANISM_TYPE, hash: Hash) -> Entry {
     Entry::new(kind, 0, 0, CKF_DIGEST, Shape::Bytes).hash(hash).digest(begin)
 }
 
-pub const ENTRIES: &[Entry] = &[
+pub(crate) const ENTRIES: &[Entry] = &[
     entry(CKM_MD5, Hash::Md5),
     entry(CKM_SHA_1, Hash::Sha1),
     entry(CKM_SHA224, Hash::Sha224),

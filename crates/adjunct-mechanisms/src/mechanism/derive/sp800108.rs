@@ -17,7 +17,7 @@ const fn entry(kind: CK_MECHANISM_TYPE, derive: Derive) -> Entry {
     Entry::new(kind, 1, LONG, CKF_DERIVE, Shape::Derive(derive))
 }
 
-pub const ENTRIES: &[Entry] = &[
+pub(crate) const ENTRIES: &[Entry] = &[
     entry(CKM_SP800_108_COUNTER_KDF, Derive::Counter),
     entry(CKM_SP800_108_FEEDBACK_KDF, Derive::Feedback),
     entry(CKM_SP800_108_DOUBLE_PIPELINE_KDF, Derive::DoublePipeline),
@@ -26,25 +26,33 @@ pub const ENTRIES: &[Entry] = &[
 /// CK_SP800_108_KDF_PARAMS, CK_SP800_108_FEEDBACK_KDF_PARAMS.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Kdf<'a> {
+    /// The mode.
     pub mode: Mode<'a>,
+    /// The pseudorandom function.
     pub prf: Prf,
+    /// What the function is applied to, in this order.
     pub parts: Vec<Part<'a>>,
 }
 
 /// The mode of iteration.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Mode<'a> {
+    /// Counter mode (4.1).
     Counter,
     /// Each result goes into the next; with the value that stands before the first one.
     Feedback(&'a [u8]),
+    /// Double-pipeline mode (4.3).
     DoublePipeline,
 }
 
 /// The pseudo-random function.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Prf {
+    /// HMAC over a hash.
     Hmac(Hash),
+    /// CMAC with AES.
     AesCmac,
+    /// CMAC with triple DES.
     Des3Cmac,
 }
 
@@ -53,20 +61,27 @@ pub enum Prf {
 pub enum Part<'a> {
     /// The counter in counter mode, of a form; else the result before.
     Iteration(Option<Number>),
+    /// A counter, in modes that iterate something else.
     Counter(Number),
     /// The length of all keys in bits; of whole results where `segments`.
     Length {
+        /// Whether it is that of whole results.
         segments: bool,
+        /// The form of the length.
         number: Number,
     },
+    /// Bytes as they are.
     Bytes(&'a [u8]),
+    /// The value of another key.
     Key(CK_OBJECT_HANDLE),
 }
 
 /// How a number is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Number {
+    /// Whether the lowest byte comes first.
     pub little: bool,
+    /// How many bytes it has.
     pub bytes: usize,
 }
 

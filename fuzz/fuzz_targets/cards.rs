@@ -1,18 +1,26 @@
-//! What cards read: requests and replies of the wire, `cards.conf`, what tools ask, and the file of the state.
+//! What cards read: frames, requests and replies of an accelerator, `cards.conf`, what tools ask, and the file of the state.
 #![no_main]
 
+use adjunct_card_protocol::frame::{self, Frame};
 use adjunct_card_protocol::wire::{self, Kind};
 use adjunct_card_state::config::Config;
 use adjunct_card_state::control::{Reply, Request};
+use adjunct_card_state::machine::Mode;
 use adjunct_card_state::state;
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|data: &[u8]| {
+    if let Some(frame) = Frame::parse(data) {
+        // What was read is what would be sent.
+        let fields: Vec<_> = frame.tags().map(|tag| (tag, frame.field(tag).expect("a field with each tag"))).collect();
+        let mut again = vec![0; data.len()];
+        assert_eq!(frame::write(&mut again, &frame.head, &fields), Some(data.len()));
+        assert_eq!(again, data);
+    }
     if let Some(asked) = wire::request(data) {
-        // Nothing is parsed: what was read is what would be sent.
         let again =
             wire::Request::new(asked.kind, asked.place, asked.key, asked.input).expect("the lengths of a request");
-        assert_eq!(again.bytes(), data);
+        assert_eq!(wire::request(again.bytes()), Some(asked));
     }
     for kind in Kind::ALL {
         if let Some(Ok(output)) = wire::reply(kind, data) {
@@ -20,7 +28,7 @@ fuzz_target!(|data: &[u8]| {
         }
     }
     if let Ok(text) = std::str::from_utf8(data)
-        && let Ok(config) = Config::parse(text)
+        && let Ok(config) = Config::parse(text, &Mode::ALL)
     {
         assert!(config.cards.windows(2).all(|pair| pair[0].id < pair[1].id));
     }

@@ -333,7 +333,9 @@ pub(super) fn exchange(client: &Client, wanted: &Wanted<'_, '_>, out: &mut [u8],
                 return Ok(());
             }
             // Where the daemon has ended meanwhile, a connection to a socket of systemd's would start it again.
-            Err(Refused::Gone | Refused::Said(Status::Again)) if !last && client.page.cards() != 0 => connection.close(),
+            Err(Refused::Gone | Refused::Said(Status::Again)) if !last && client.page.cards() != 0 => {
+                connection.close()
+            }
             Err(refused @ (Refused::Said(Status::Busy | Status::Invalid) | Refused::Unfit)) => {
                 connection.keep();
                 return Err(refused);

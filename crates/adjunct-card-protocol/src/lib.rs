@@ -1,7 +1,7 @@
 //! What programs and cards say to each other. Cards are adapters in processes of their own, run by adjunctd and shared by all programs of the
 //! machine.
 //!
-//! * [`wire`]: the messages of a request and its reply.
+//! * [`wire`]: what an accelerator is asked and replies.
 //! * [`frame`]: the frame of a message to a service of any mode.
 //! * [`crowd`]: the page by which all know how crowded the machine is.
 //! * This module: the client, which asks a card for an operation.

@@ -1,41 +1,39 @@
-//! The protocol between a program and a card: a request and a reply, of fixed layout, over a SEQPACKET socket.
+//! What a program asks an accelerator, and its reply: frames ([`frame`]) with the calls and fields of this service, over a SEQPACKET socket.
 //!
-//! Numbers of keys are big-endian and as long as their size says, so that nothing is parsed: a message has the length that its operation
-//! and size give, or is none. The other numbers are little-endian.
+//! A call is an operation with a size of its key ([`Kind::call`]). Numbers of keys are big-endian and as long as that size says, so that nothing
+//! inside of a field is parsed: a field has the length that the call gives, or the message is no request.
 //!
 //! ```text
-//! request:  0 "ADJQ" | 4 version (2) | 6 operation (2) | 8 bytes of the modulus (2) | 10 place of the key (1) | 11 zeros (5)
-//!           16 e (8) | n (M) | p, q, dp, dq, q^-1 mod p (M/2 each), where the operation brings the key | input (M)
-//! reply:    0 "ADJR" | 4 version (2) | 6 status (2) | 8 jobs of the batch (1) | 9 zeros (7) | 16 output (M), where it is done
+//! request:  field 1: place of the key (1)
+//!           field 2: e (8) | n (M) | p, q, dp, dq, q^-1 mod p (M/2 each), where the request brings the key
+//!           field 3: input (M)
+//! reply:    field 1: output (M), where the request was done; else no field, and a status that says why ([`Status`])
 //! ```
 //!
 //! A connection has four places for keys. A request that contains its key stores it in its place; one without a key uses the key that this connection
 //! last stored in the place. A card may forget keys at any time, and then says so.
+//!
+//! A card closes the connection of a program whose frames are of another version, or have another service. The protocol before frames had messages
+//! that began with "ADJQ" and "ADJR", which are no frames.
 #![forbid(unsafe_code)]
 
+use super::frame::{self, FIELD, Frame, HEAD, Head, Service};
 use adjunct_base::catalogue::Queue;
 
-const REQUEST: [u8; 4] = *b"ADJQ";
-const REPLY: [u8; 4] = *b"ADJR";
-/// Raised whenever the layout changes. A card closes the connection of a version that it does not know.
-const VERSION: u16 = 2;
-/// RSA with the Chinese remainder theorem (RFC 8017, 5.1.2), with a clear key.
-const RSA_CRT: u16 = 1;
-/// RSA with the Chinese remainder theorem (RFC 8017, 5.1.2), with the key of a place.
-const RSA_CRT_AGAIN: u16 = 2;
+/// Fields of a request.
+const PLACE: u16 = 1;
+const KEY: u16 = 2;
+const INPUT: u16 = 3;
+/// The field of a reply.
+const OUTPUT: u16 = 1;
 /// A connection's places for keys.
 pub const PLACES: usize = 4;
-/// Bytes before the numbers, and where among them the place of the key is.
-const HEAD: usize = 16;
-const PLACE: usize = 10;
 /// The longest public exponent, in bytes.
 pub const E: usize = 8;
-/// The largest modulus, in bytes.
-pub const MAX_SIZE: usize = 512;
 /// The longest request, in bytes.
 pub const MAX_REQUEST: usize = Kind::Rsa4096.request();
 /// The longest reply, in bytes.
-pub const MAX_REPLY: usize = HEAD + MAX_SIZE;
+pub const MAX_REPLY: usize = Kind::Rsa4096.reply();
 
 /// The kind of a request: operations of one kind can share a batch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -77,17 +75,27 @@ impl Kind {
 
     /// Bytes of a request that brings its key.
     pub const fn request(self) -> usize {
-        HEAD + self.key() + self.size()
+        self.again() + FIELD + self.key()
     }
 
     /// Bytes of a request without a key.
     pub const fn again(self) -> usize {
-        HEAD + self.size()
+        HEAD + FIELD + 1 + FIELD + self.size()
     }
 
     /// Bytes of a reply with an output.
     pub const fn reply(self) -> usize {
-        HEAD + self.size()
+        HEAD + FIELD + self.size()
+    }
+
+    /// The number of the call: RSA with the Chinese remainder theorem (RFC 8017, 5.1.2), with a modulus of this size and a clear key.
+    pub const fn call(self) -> u16 {
+        self as u16 + 1
+    }
+
+    /// What stands before the fields of a request of this kind, and of its reply.
+    const fn head(self, status: Status) -> Head {
+        Head { service: Service::Accelerator, domain: 0, call: self.call(), status: status as u16, number: 0 }
     }
 }
 
@@ -121,6 +129,11 @@ impl Status {
         Status::NoKey,
         Status::Connections,
     ];
+
+    /// The status with a number.
+    pub fn with_number(number: u16) -> Option<Status> {
+        Status::ALL.into_iter().find(|&status| status as u16 == number)
+    }
 }
 
 /// A request, wiped when it is dropped.
@@ -141,21 +154,16 @@ impl Request {
     /// Makes a request for a key's place below [`PLACES`], with the key of [`Kind::key`] bytes or, without it, for the key that was brought for that
     /// place before; `input` has [`Kind::size`] bytes. `None` where a length or the place is wrong.
     pub fn new(kind: Kind, place: usize, key: Option<&[u8]>, input: &[u8]) -> Option<Request> {
-        let (operation, length) = match key {
-            Some(_) => (RSA_CRT, kind.request()),
-            None => (RSA_CRT_AGAIN, kind.again()),
-        };
-        let key = key.unwrap_or_default();
-        if HEAD + key.len() + input.len() != length || input.len() != kind.size() || place >= PLACES {
+        let fits = key.is_none_or(|key| key.len() == kind.key()) && input.len() == kind.size() && place < PLACES;
+        if !fits {
             return None;
         }
-        let mut request = Request { length, bytes: [0; MAX_REQUEST] };
-        let head = head(REQUEST, operation, kind.size() as u16, place as u8);
-        let (to_head, rest) = request.bytes.split_at_mut(HEAD);
-        let (to_key, rest) = rest.split_at_mut(key.len());
-        to_head.copy_from_slice(&head);
-        to_key.copy_from_slice(key);
-        rest[..input.len()].copy_from_slice(input);
+        let mut request = Request { length: 0, bytes: [0; MAX_REQUEST] };
+        let (head, place) = (kind.head(Status::Done), [place as u8]);
+        request.length = match key {
+            Some(key) => frame::write(&mut request.bytes, &head, &[(PLACE, &place), (KEY, key), (INPUT, input)]),
+            None => frame::write(&mut request.bytes, &head, &[(PLACE, &place), (INPUT, input)]),
+        }?;
         Some(request)
     }
 
@@ -180,47 +188,49 @@ pub struct Asked<'a> {
 
 /// The request in a message; `None` where it is no request.
 pub fn request(message: &[u8]) -> Option<Asked<'_>> {
-    let lengths = |kind: Kind| [(kind, RSA_CRT, kind.request()), (kind, RSA_CRT_AGAIN, kind.again())];
-    let (kind, operation, _) =
-        Kind::ALL.into_iter().flat_map(lengths).find(|(_, _, length)| *length == message.len())?;
-    let place = message[PLACE];
-    if message[..HEAD] != head(REQUEST, operation, kind.size() as u16, place) || usize::from(place) >= PLACES {
+    asked(&Frame::parse(message)?)
+}
+
+/// The request in a frame; `None` where it is none of an accelerator.
+pub fn asked<'a>(frame: &Frame<'a>) -> Option<Asked<'a>> {
+    let head = &frame.head;
+    let kind = Kind::ALL.into_iter().find(|kind| kind.call() == head.call)?;
+    if head.service != Service::Accelerator || head.status != 0 {
         return None;
     }
-    let (key, input) = message[HEAD..].split_at(message.len() - HEAD - kind.size());
-    Some(Asked { kind, place: place.into(), key: (operation == RSA_CRT).then_some(key), input })
+    let (place, key, input) = (frame.field(PLACE)?, frame.field(KEY), frame.field(INPUT)?);
+    let &[place] = place else { return None };
+    let fits = key.is_none_or(|key| key.len() == kind.key())
+        && input.len() == kind.size()
+        && usize::from(place) < PLACES
+        && frame.tags().count() == 2 + usize::from(key.is_some());
+    fits.then_some(Asked { kind, place: place.into(), key, input })
 }
 
-/// The first bytes of a message.
-fn head(magic: [u8; 4], word: u16, other: u16, place: u8) -> [u8; HEAD] {
-    let mut head = [0; HEAD];
-    head[..4].copy_from_slice(&magic);
-    head[4..6].copy_from_slice(&VERSION.to_le_bytes());
-    head[6..8].copy_from_slice(&word.to_le_bytes());
-    head[8..10].copy_from_slice(&other.to_le_bytes());
-    head[PLACE] = place;
-    head
+/// The fields of a reply with an output.
+pub fn output(output: &[u8]) -> [(u16, &[u8]); 1] {
+    [(OUTPUT, output)]
 }
 
-/// Writes a reply into `message`; its length. `output` is empty where the operation is not done.
-pub fn write_reply(message: &mut [u8; MAX_REPLY], status: Status, jobs: usize, output: &[u8]) -> usize {
-    let output = &output[..output.len().min(MAX_SIZE)];
-    message[..HEAD].copy_from_slice(&head(REPLY, status as u16, jobs.min(0xff) as u16, 0));
-    message[HEAD..HEAD + output.len()].copy_from_slice(output);
-    HEAD + output.len()
+/// Writes a reply into `message`; its length. `out` is empty where the operation is not done.
+pub fn write_reply(message: &mut [u8; MAX_REPLY], kind: Kind, status: Status, out: &[u8]) -> usize {
+    let fields = output(out);
+    let fields = if out.is_empty() { &[] } else { &fields[..] };
+    frame::write(message, &kind.head(status), fields).unwrap_or(0)
 }
 
 /// Parses a message as the reply to a request of `kind`: the output, or why there is none.
 pub fn reply(kind: Kind, message: &[u8]) -> Option<Result<&[u8], Status>> {
-    let first = message.get(..HEAD)?;
-    let word = u16::from_le_bytes([first[6], first[7]]);
-    let status = Status::ALL.into_iter().find(|&status| status as u16 == word)?;
-    if first[..8] != head(REPLY, word, 0, 0)[..8] || first[10..] != [0; 6] {
+    let frame = Frame::parse(message)?;
+    let status = Status::with_number(frame.head.status)?;
+    if frame.head.service != Service::Accelerator {
         return None;
     }
-    match (status, message.len()) {
-        (Status::Done, length) if length == kind.reply() => Some(Ok(&message[HEAD..])),
-        (status, HEAD) if status != Status::Done => Some(Err(status)),
+    match (status, frame.field(OUTPUT), frame.tags().count()) {
+        (Status::Done, Some(output), 1) if frame.head.call == kind.call() && output.len() == kind.size() => {
+            Some(Ok(output))
+        }
+        (status, None, 0) if status != Status::Done => Some(Err(status)),
         _ => None,
     }
 }
@@ -235,9 +245,10 @@ mod tests {
             let (key, input) = (vec![7; kind.key()], vec![9; kind.size()]);
             for key in [Some(&key[..]), None] {
                 let sent = Request::new(kind, 3, key, &input).unwrap();
+                assert_eq!(sent.bytes().len(), if key.is_some() { kind.request() } else { kind.again() });
                 assert_eq!(request(sent.bytes()), Some(Asked { kind, place: 3, key, input: &input }));
-                // Anything else in the head, and any other length.
-                for at in 0..HEAD {
+                // Magic, version, service, call, status, the length of all fields; the first field's tag, zeros, length and the place.
+                for at in (0..7).chain(8..16).chain(HEAD..HEAD + FIELD + 1) {
                     let mut other = sent.bytes().to_vec();
                     other[at] ^= 4;
                     assert_eq!(request(&other), None, "{at}");
@@ -245,6 +256,14 @@ mod tests {
                 assert_eq!(request(&sent.bytes()[1..]), None);
                 assert!(Request::new(kind, PLACES, key, &input).is_none());
                 assert!(Request::new(kind, 0, key, &input[1..]).is_none());
+                // The call of another size, and a field more.
+                let mut other = sent.bytes().to_vec();
+                other[8] = (kind.call() % 3 + 1) as u8;
+                assert_eq!(request(&other), None);
+                let mut more = vec![0; MAX_REQUEST + 2 * FIELD];
+                let fields: [(u16, &[u8]); 3] = [(PLACE, &[3]), (INPUT, &input), (9, b"")];
+                let length = frame::write(&mut more, &kind.head(Status::Done), &fields).unwrap();
+                assert_eq!(request(&more[..length]), None);
             }
             assert!(Request::new(kind, 0, Some(&key[1..]), &input).is_none());
         }
@@ -254,16 +273,21 @@ mod tests {
     #[test]
     fn a_reply_comes_as_it_was_sent() {
         let kind = Kind::Rsa2048;
-        let (mut message, output) = ([0; MAX_REPLY], [5; 256]);
-        let length = write_reply(&mut message, Status::Done, 8, &output);
-        assert_eq!(reply(kind, &message[..length]), Some(Ok(&output[..])));
+        let (mut message, out) = ([0; MAX_REPLY], [5; 256]);
+        let length = write_reply(&mut message, kind, Status::Done, &out);
+        assert_eq!(length, kind.reply());
+        assert_eq!(reply(kind, &message[..length]), Some(Ok(&out[..])));
         assert_eq!(reply(Kind::Rsa3072, &message[..length]), None);
         assert_eq!(reply(kind, &message[..length - 1]), None);
-        let length = write_reply(&mut message, Status::Busy, 0, &[]);
+        let length = write_reply(&mut message, kind, Status::Busy, &[]);
         assert_eq!(reply(kind, &message[..length]), Some(Err(Status::Busy)));
         assert_eq!(reply(kind, &message[..length - 1]), None);
         assert_eq!(reply(kind, &[]), None);
-        message[6] = 99;
-        assert_eq!(reply(kind, &message[..length]), None);
+        // Another version, another service, an unknown status.
+        for (at, byte) in [(4, 9), (6, Service::Ep11 as u8), (10, 99)] {
+            let mut other = message;
+            other[at] = byte;
+            assert_eq!(reply(kind, &other[..length]), None);
+        }
     }
 }

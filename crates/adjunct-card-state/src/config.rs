@@ -17,6 +17,16 @@
 //! # Threads; as many as CPUs without it.
 //! workers = 2
 //! ```
+//! A card whose keys belong to a domain has a socket for each domain, and says who may use them:
+//!
+//! ```toml
+//! [[card]]
+//! id = 1
+//! mode = "ep11"
+//! owner = "hsm"
+//! group = "hsm-users"
+//! mode-bits = "0660"
+//! ```
 //! Without a file there is one accelerator, card 0 with domain 0.
 #![forbid(unsafe_code)]
 
@@ -51,6 +61,23 @@ pub struct Config {
     pub cards: Vec<CardConfig>,
 }
 
+/// The modes of which the adjunctd of this version has services.
+pub const SERVED: [Mode; 1] = [Mode::Accelerator];
+
+/// Who may use the sockets of a card's domains.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Access {
+    /// The owner, by name or number; the daemon's user without it.
+    pub owner: Option<String>,
+    /// The group, by name or number; the daemon's without it.
+    pub group: Option<String>,
+    /// The permissions.
+    pub mode: u32,
+}
+
+/// The permissions of a domain's socket, unless the configuration says otherwise.
+const MODE_BITS: u32 = 0o660;
+
 /// The most that a user may have.
 #[derive(Debug, Clone, Copy)]
 pub struct Limits {
@@ -73,6 +100,8 @@ pub struct CardConfig {
     pub domains: Vec<u8>,
     /// Its threads.
     pub workers: usize,
+    /// Who may use the sockets of its domains; all may use the one socket of all accelerators.
+    pub access: Access,
 }
 
 /// An error that makes a configuration unusable.
@@ -107,10 +136,56 @@ struct File {
 struct CardTable {
     id: u8,
     #[serde(default = "mode")]
-    mode: Mode,
+    mode: String,
     #[serde(default = "domains")]
     domains: Vec<u8>,
     workers: Option<usize>,
+    owner: Option<String>,
+    group: Option<String>,
+    #[serde(rename = "mode-bits")]
+    mode_bits: Option<String>,
+}
+
+impl CardTable {
+    /// The mode, which is one of those that are served.
+    fn mode(&self, served: &[Mode]) -> Result<Mode, String> {
+        let (id, word) = (self.id, self.mode.escape_debug());
+        let words = |modes: &[Mode]| modes.iter().map(|mode| mode.word()).collect::<Vec<_>>().join(", ");
+        match Mode::named(&self.mode) {
+            Some(mode) if served.contains(&mode) => Ok(mode),
+            Some(_) => {
+                Err(format!("card {id}: this adjunctd has no service for mode \"{word}\", but for {}", words(served)))
+            }
+            None => Err(format!("card {id}: mode = \"{word}\": it is one of {}", words(&Mode::ALL))),
+        }
+    }
+
+    /// Who may use its sockets.
+    fn access(&self, mode: Mode) -> Result<Access, String> {
+        let id = self.id;
+        if !mode.is_by_domain() && (self.owner.is_some() || self.group.is_some() || self.mode_bits.is_some()) {
+            return Err(format!(
+                "card {id}: owner, group and mode-bits are for cards whose domains have sockets: all programs may use an {}",
+                mode.word()
+            ));
+        }
+        let names = [("owner", &self.owner), ("group", &self.group)];
+        if let Some((what, _)) = names.iter().find(|(_, name)| name.as_ref().is_some_and(|name| !is_name(name))) {
+            return Err(format!("card {id}: {what} is a name or a number"));
+        }
+        let bits = |text: &String| {
+            let is_octal = (3..=4).contains(&text.len()) && text.bytes().all(|byte| (b'0'..=b'7').contains(&byte));
+            let bits = u32::from_str_radix(text, 8).ok().filter(|bits| is_octal && *bits <= 0o777 && bits & 0o111 == 0);
+            bits.ok_or_else(|| format!("card {id}: mode-bits is read and write permissions in octal, as \"0660\""))
+        };
+        let mode = self.mode_bits.as_ref().map(bits).transpose()?.unwrap_or(MODE_BITS);
+        Ok(Access { owner: self.owner.clone(), group: self.group.clone(), mode })
+    }
+}
+
+/// Whether a text may be the name or number of a user or group.
+fn is_name(text: &str) -> bool {
+    (1..=256).contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_graphic() && byte != b':')
 }
 
 fn kind() -> String {
@@ -129,8 +204,8 @@ fn share() -> u32 {
     100
 }
 
-fn mode() -> Mode {
-    Mode::Accelerator
+fn mode() -> String {
+    Mode::Accelerator.word().into()
 }
 
 fn domains() -> Vec<u8> {
@@ -158,26 +233,26 @@ impl Config {
         Limits { waiting: self.waiting, connections: self.connections, share: self.share }
     }
 
-    /// Reads a configuration. If the file does not exist and was not named (`must_be`), the configuration is one accelerator.
+    /// Reads a configuration of cards of the modes that are served. If the file does not exist and was not named (`must_be`), the configuration is one accelerator.
     ///
     /// # Errors
     /// [`Error`], with the line where the text is wrong.
-    pub fn read(path: &Path, must_be: bool) -> Result<Config, Error> {
+    pub fn read(path: &Path, must_be: bool, served: &[Mode]) -> Result<Config, Error> {
         let failed = |what: String| Error { path: path.display().to_string(), what };
         match text_of(path) {
-            Ok(text) => Config::parse(&text).map_err(failed),
+            Ok(text) => Config::parse(&text, served).map_err(failed),
             Err(error) if error.kind() == ErrorKind::NotFound && !must_be => {
-                Config::parse("[[card]]\nid = 0\n").map_err(failed)
+                Config::parse("[[card]]\nid = 0\n", served).map_err(failed)
             }
             Err(error) => Err(failed(error.to_string())),
         }
     }
 
-    /// Reads the text of a file.
+    /// Reads the text of a file, for an adjunctd with services for these modes.
     ///
     /// # Errors
     /// What is wrong, and where.
-    pub fn parse(text: &str) -> Result<Config, String> {
+    pub fn parse(text: &str, served: &[Mode]) -> Result<Config, String> {
         let file: File = toml::from_str(text).map_err(|error| {
             let before = error.span().and_then(|span| text.get(..span.start)).unwrap_or_default();
             let words: Vec<&str> = error.message().lines().collect();
@@ -203,16 +278,15 @@ impl Config {
         for card in &file.cards {
             let domains: BTreeSet<u8> = card.domains.iter().copied().collect();
             let workers = card.workers.unwrap_or_else(cpus);
-            if card.mode != Mode::Accelerator {
-                return Err(format!("card {}: only the mode \"accelerator\" is there yet", card.id));
-            }
+            let mode = card.mode(served)?;
             if domains.len() != card.domains.len() || domains.is_empty() {
                 return Err(format!("card {}: domains are to be different numbers, one at least", card.id));
             }
             if !(1..=1024).contains(&workers) {
                 return Err(format!("card {}: workers is 1 to 1024", card.id));
             }
-            cards.push(CardConfig { id: card.id, mode: card.mode, domains: domains.into_iter().collect(), workers });
+            let (access, domains) = (card.access(mode)?, domains.into_iter().collect());
+            cards.push(CardConfig { id: card.id, mode, domains, workers, access });
         }
         cards.sort_by_key(|card| card.id);
         if let Some(twice) = cards.windows(2).find(|pair| pair[0].id == pair[1].id) {
@@ -233,12 +307,12 @@ mod tests {
 
     #[test]
     fn without_a_file_there_is_one_accelerator() {
-        let config = Config::read(Path::new("/nonexistent/cards.conf"), false).unwrap();
+        let config = Config::read(Path::new("/nonexistent/cards.conf"), false, &SERVED).unwrap();
         assert_eq!(
             (config.kind.as_str(), config.cards.len(), config.cards[0].domains.as_slice()),
             ("ADJ8", 1, &[0][..])
         );
-        assert!(Config::read(Path::new("/nonexistent/cards.conf"), true).is_err());
+        assert!(Config::read(Path::new("/nonexistent/cards.conf"), true, &SERVED).is_err());
     }
 
     #[test]
@@ -247,7 +321,7 @@ mod tests {
         let fifo = dir.path().join("fifo");
         rustix::fs::mknodat(rustix::fs::CWD, &fifo, rustix::fs::FileType::Fifo, 0o600.into(), 0).unwrap();
         for path in [fifo.as_path(), Path::new("/dev/zero"), dir.path()] {
-            let error = Config::read(path, true).unwrap_err().to_string();
+            let error = Config::read(path, true, &SERVED).unwrap_err().to_string();
             assert!(error.contains("is no regular file"), "{error}");
         }
     }
@@ -260,20 +334,47 @@ mod tests {
             ("[[card]]\nid = 0\n[[card]]\nid = 0\n", "twice"),
             ("[[card]]\nid = 0\ndomains = [1, 1]\n", "different"),
             ("[[card]]\nid = 0\nworkers = 0\n", "workers"),
-            ("[[card]]\nid = 0\nmode = \"cca\"\n", "accelerator"),
+            (
+                "[[card]]\nid = 0\nmode = \"cca\"\n",
+                "this adjunctd has no service for mode \"cca\", but for accelerator",
+            ),
+            ("[[card]]\nid = 0\nmode = \"sha\"\n", "mode = \"sha\": it is one of accelerator, cca, ep11"),
+            ("[[card]]\nid = 0\ngroup = \"users\"\n", "card 0: owner, group and mode-bits are for"),
             ("type = \"CEX3\"\n", "from 4 on"),
             ("share = 0\n", "share = 0: it is 1 to 100"),
             ("connections = 0\n", "connections = 0: it is 1 to 32768"),
             ("waiting = 5000\n", "waiting = 5000"),
             ("x\n", "line 1"),
         ] {
-            let error = Config::parse(text).unwrap_err();
+            let error = Config::parse(text, &SERVED).unwrap_err();
             assert!(error.contains(expected) && error.lines().count() == 1, "{text:?}: {error}");
         }
-        let config =
-            Config::parse("type = \"CEX8\"\n[[card]]\nid = 3\ndomains = [47, 5]\nworkers = 1\n[[card]]\nid = 1\n")
-                .unwrap();
+        let config = Config::parse(
+            "type = \"CEX8\"\n[[card]]\nid = 3\ndomains = [47, 5]\nworkers = 1\n[[card]]\nid = 1\n",
+            &SERVED,
+        )
+        .unwrap();
         assert_eq!(config.cards.iter().map(|card| card.id).collect::<Vec<_>>(), [1, 3]);
         assert_eq!(config.cards[1].domains, [5, 47]);
+    }
+
+    #[test]
+    fn who_may_use_a_domain_is_said_for_modes_whose_keys_belong_to_one() {
+        let parse = |lines: &str| Config::parse(&format!("[[card]]\nid = 1\nmode = \"ep11\"\n{lines}"), &Mode::ALL);
+        let access = parse("").unwrap().cards[0].access.clone();
+        assert_eq!(access, Access { owner: None, group: None, mode: 0o660 });
+        let access = parse("owner = \"hsm\"\ngroup = \"1000\"\nmode-bits = \"600\"\n").unwrap().cards[0].access.clone();
+        assert_eq!(access, Access { owner: Some("hsm".into()), group: Some("1000".into()), mode: 0o600 });
+        for wrong in [
+            "mode-bits = \"0770\"",
+            "mode-bits = \"8\"",
+            "mode-bits = \"1660\"",
+            "mode-bits = 660",
+            "group = \"\"",
+            "owner = \"a b\"",
+        ] {
+            let error = parse(&format!("{wrong}\n")).unwrap_err();
+            assert!(error.lines().count() == 1, "{wrong}: {error}");
+        }
     }
 }

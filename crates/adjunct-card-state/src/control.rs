@@ -7,6 +7,7 @@ use rustix::fd::OwnedFd;
 use rustix::io::Errno;
 use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketAddrUnix, SocketFlags, SocketType};
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 use std::io;
 use std::path::Path;
 
@@ -73,6 +74,8 @@ pub enum Request {
     SetConfigTime(u32),
     /// Sets the counts of requests of a card, or of all, to zero.
     ResetCounts(Option<u8>),
+    /// What a card, or a domain of it, is to do, in the words of its service: "self-test" does every service.
+    Administer(Device, Value),
     /// All nodes but the default one.
     ListNodes,
     /// Makes a node that allows nothing; without a name, by the next free one.
@@ -91,6 +94,8 @@ pub enum Reply {
     Done,
     /// The nodes that were asked for, or made.
     Nodes(Vec<Node>),
+    /// What a service answered to [`Request::Administer`].
+    Administered(Value),
     /// The order was not carried out: the error number that the driver gives for it (`ENODEV`, `EINVAL`, `EPERM`, ...), and a sentence.
     Refused(i32, String),
 }

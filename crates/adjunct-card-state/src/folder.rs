@@ -1,6 +1,7 @@
 //! The folder of a daemon: `/run/adjunct` for the machine's, a user's own else.
 #![forbid(unsafe_code)]
 
+use crate::machine::Mode;
 use std::env;
 use std::path::{Path, PathBuf};
 
@@ -8,6 +9,11 @@ use std::path::{Path, PathBuf};
 pub const VARIABLE: &str = "ADJUNCT_CARDS_DIR";
 
 pub use adjunct_card_protocol::SYSTEM;
+
+/// The name of a domain's socket, which is also that by which systemd gives it: `ep11-00.0005`.
+pub fn socket_name(mode: Mode, card: u8, domain: u8) -> String {
+    format!("{}-{card:02x}.{domain:04x}", mode.word())
+}
 
 /// A daemon's folder.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -44,6 +50,11 @@ impl Folder {
     /// The socket of programs.
     pub fn socket(&self) -> PathBuf {
         self.0.join(adjunct_card_protocol::SOCKET)
+    }
+
+    /// The socket of a domain, for programs whose keys belong to it.
+    pub fn domain_socket(&self, mode: Mode, card: u8, domain: u8) -> PathBuf {
+        self.0.join(format!("{}.sock", socket_name(mode, card, domain)))
     }
 
     /// The socket of tools.

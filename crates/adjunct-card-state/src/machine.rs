@@ -63,6 +63,28 @@ pub enum Mode {
 }
 
 impl Mode {
+    /// Every mode.
+    pub const ALL: [Mode; 3] = [Mode::Accelerator, Mode::Cca, Mode::Ep11];
+
+    /// The word for it, as in `cards.conf` and in the names of sockets.
+    pub const fn word(self) -> &'static str {
+        match self {
+            Mode::Accelerator => "accelerator",
+            Mode::Cca => "cca",
+            Mode::Ep11 => "ep11",
+        }
+    }
+
+    /// The mode with a word.
+    pub fn named(word: &str) -> Option<Mode> {
+        Mode::ALL.into_iter().find(|mode| mode.word() == word)
+    }
+
+    /// Whether keys belong to a domain, so that each has a socket of its own; else all programs share one, and any card serves any program.
+    pub const fn is_by_domain(self) -> bool {
+        !matches!(self, Mode::Accelerator)
+    }
+
     /// The letter at the end of a card's type.
     pub fn letter(self) -> char {
         match self {
@@ -98,7 +120,7 @@ pub struct Bus {
     pub features: Vec<String>,
 }
 
-/// The counters of an accelerator's queue, in this order: those of zcryptstats.
+/// The names of an accelerator's counters, in this order: those of zcryptstats.
 pub const ACCELERATOR_COUNTERS: [&str; 6] =
     ["RSA 1024 ME", "RSA 2048 ME", "RSA 1024 CRT", "RSA 2048 CRT", "RSA 4096 ME", "RSA 4096 CTR"];
 
@@ -126,7 +148,7 @@ pub struct Queue {
     pub pendingq: u64,
     /// The weights of what is under way.
     pub load: u64,
-    /// Work by the counters of [`ACCELERATOR_COUNTERS`].
+    /// Work by the counters of its card ([`Card::counters`]).
     pub counters: Vec<Work>,
 }
 
@@ -157,6 +179,12 @@ pub struct Card {
     pub max_message: u32,
     /// Its serial number; empty for accelerators.
     pub serial: String,
+    /// The names of its counters, by its service.
+    pub counters: Vec<String>,
+    /// Whether its process may make few system calls alone; `None` while none serves.
+    pub confined: Option<bool>,
+    /// Why it does not serve, where its own process has said so: a sentence.
+    pub remark: String,
     /// Its domains, in ascending order.
     pub queues: Vec<Queue>,
 }
@@ -178,7 +206,7 @@ pub struct Machine {
     pub bus: Bus,
     /// The cards, by ascending number.
     pub cards: Vec<Card>,
-    /// Why there are no cards, where there are none: a sentence.
+    /// Why no card can serve, where none can: a sentence.
     pub remark: String,
 }
 

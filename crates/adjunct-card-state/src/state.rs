@@ -4,7 +4,7 @@
 //! # Layout
 //! 64-bit words of the machine's byte order, [`WORDS`] in all: [`HEAD`] of the bus, then [`CARD`] for each of [`MAX_CARDS`] cards, then [`QUEUE`] for
 //! each of [`MAX_QUEUES`] domains of cards. [`Bus`], [`Card`] and [`Queue`] name the words; the first is [`MAGIC`], which changes with the version of
-//! the layout.
+//! the layout. What a queue counts is its card's service's: the words of a card say how many counters its queues have, and their names.
 //!
 //! # Who writes what
 //! The daemon alone writes what is configured or set, between two increments of [`Bus::Changes`]: a reader reads again while that word is odd, and if
@@ -15,7 +15,7 @@
 
 #![allow(unsafe_code)]
 
-use crate::machine::{self, ACCELERATOR_COUNTERS, Machine, Mask, Mode, Work};
+use crate::machine::{self, Machine, Mask, Mode, Work};
 use rustix::fs::{CWD, Mode as Permissions, OFlags};
 use rustix::mm::{MapFlags, ProtFlags};
 use std::fs::File;
@@ -27,11 +27,11 @@ use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed};
 
 /// The version of the layout: `ADJCARD` and a number.
-pub const MAGIC: u64 = u64::from_le_bytes(*b"ADJCARD\x01");
+pub const MAGIC: u64 = u64::from_le_bytes(*b"ADJCARD\x02");
 /// Words of the bus.
 pub const HEAD: usize = 96;
 /// Words of a card.
-pub const CARD: usize = 24;
+pub const CARD: usize = 80;
 /// Words of a queue.
 pub const QUEUE: usize = 32;
 /// The most cards.
@@ -40,8 +40,11 @@ pub const MAX_CARDS: usize = 64;
 pub const MAX_QUEUES: usize = 256;
 /// All words.
 pub const WORDS: usize = HEAD + MAX_CARDS * CARD + MAX_QUEUES * QUEUE;
-/// Words of the remark.
+/// The most counters of a queue.
+pub const MAX_COUNTERS: usize = 12;
+/// Words of a remark, and of a counter's name.
 const REMARK: usize = 32;
+const NAME: usize = 2;
 /// The word of the default domain where none is set.
 const NO_DOMAIN: u64 = u64::MAX;
 
@@ -91,6 +94,14 @@ pub enum Card {
     /// Sixteen characters.
     Serial,
     Serial2,
+    /// 1 where the card's process is confined, 2 where it is not, 0 while none serves.
+    Confined,
+    /// How many counters each queue has.
+    Counters,
+    /// Their names, 16 characters each.
+    Names = 16,
+    /// 256 characters.
+    Remark = 40,
 }
 
 /// Words of a queue. Counters take two words each: operations, and nanoseconds busy.
@@ -111,8 +122,9 @@ pub enum Queue {
     Counters = 8,
 }
 
-const _: () = assert!(Bus::Remark as usize + REMARK <= HEAD && Card::Serial2 as usize + 1 < CARD);
-const _: () = assert!(Queue::Counters as usize + 2 * ACCELERATOR_COUNTERS.len() <= QUEUE);
+const _: () = assert!(Bus::Remark as usize + REMARK <= HEAD && Card::Remark as usize + REMARK <= CARD);
+const _: () = assert!(Card::Names as usize + MAX_COUNTERS * NAME <= Card::Remark as usize);
+const _: () = assert!(Queue::Counters as usize + 2 * MAX_COUNTERS <= QUEUE);
 
 /// The features of the bus by their bits.
 const FEATURES: [&str; 5] = ["APSC", "APXA", "QACT", "RC8A", "APSB"];
@@ -136,8 +148,13 @@ pub enum Error {
 
 /// Text of at most 8 bytes in a word.
 fn text_word(text: &str) -> u64 {
+    word_of(text.as_bytes(), 0)
+}
+
+/// The word in a place of a text, of which the rest is zeros.
+fn word_of(text: &[u8], place: usize) -> u64 {
     let mut bytes = [0; 8];
-    bytes.iter_mut().zip(text.bytes()).for_each(|(place, byte)| *place = byte);
+    bytes.iter_mut().zip(text.iter().skip(8 * place)).for_each(|(to, from)| *to = *from);
     u64::from_le_bytes(bytes)
 }
 
@@ -217,7 +234,7 @@ impl Shared {
 
     /// Counts operations of a kind, and the nanoseconds that a worker was busy with them.
     pub fn count(&self, queue: usize, counter: usize, operations: u64, busy: u64) {
-        let word = Queue::Counters as usize + 2 * counter.min(ACCELERATOR_COUNTERS.len() - 1);
+        let word = Queue::Counters as usize + 2 * counter.min(MAX_COUNTERS - 1);
         self.queue_word(queue, word).fetch_add(operations, Relaxed);
         self.queue_word(queue, word + 1).fetch_add(busy, Relaxed);
     }
@@ -245,12 +262,10 @@ impl Shared {
         for (field, mask) in masks {
             self.0[field as usize..].iter().zip(mask.0).for_each(|(word, value)| set(word, value));
         }
-        let remark = machine.remark.as_bytes();
-        for (place, word) in self.0[Bus::Remark as usize..][..REMARK].iter().enumerate() {
-            let mut bytes = [0; 8];
-            bytes.iter_mut().zip(remark.iter().skip(8 * place)).for_each(|(to, from)| *to = *from);
-            set(word, u64::from_le_bytes(bytes));
-        }
+        let write = |words: &[AtomicU64], text: &str| {
+            words.iter().enumerate().for_each(|(place, word)| set(word, word_of(text.as_bytes(), place)));
+        };
+        write(&self.0[Bus::Remark as usize..][..REMARK], &machine.remark);
         let mut queues = 0;
         for (place, card) in machine.cards.iter().take(MAX_CARDS).enumerate() {
             let words = [
@@ -266,8 +281,15 @@ impl Shared {
                 (Card::MaxMessage, card.max_message.into()),
                 (Card::Serial, text_word(&card.serial)),
                 (Card::Serial2, text_word(card.serial.get(8..).unwrap_or_default())),
+                (Card::Confined, card.confined.map_or(0, |confined| if confined { 1 } else { 2 })),
+                (Card::Counters, card.counters.len().min(MAX_COUNTERS) as u64),
             ];
             words.into_iter().for_each(|(field, value)| set(self.card(place, field), value));
+            let all = &self.0[HEAD + place * CARD..][..CARD];
+            for (name, words) in card.counters.iter().zip(all[Card::Names as usize..].chunks(NAME)).take(MAX_COUNTERS) {
+                write(words, name);
+            }
+            write(&all[Card::Remark as usize..][..REMARK], &card.remark);
             for queue in card.queues.iter().take(MAX_QUEUES - queues) {
                 set(self.queue(queues, Queue::Card), place as u64);
                 set(self.queue(queues, Queue::Domain), queue.domain.into());
@@ -387,7 +409,7 @@ pub fn figures(path: &Path) -> Result<Figures, Error> {
     let mut figures = Figures::default();
     for queue in queues.chunks_exact(QUEUE) {
         figures.batches += queue[Queue::Batches as usize];
-        let counters = &queue[Queue::Counters as usize..][..2 * ACCELERATOR_COUNTERS.len()];
+        let counters = &queue[Queue::Counters as usize..][..2 * MAX_COUNTERS];
         figures.operations += counters.iter().step_by(2).sum::<u64>();
     }
     let process = |card: &[u64]| u32::try_from(card[Card::Pid as usize]).ok().filter(|&pid| pid != 0);
@@ -450,12 +472,13 @@ fn parse(words: &[u64]) -> Option<Machine> {
         return None;
     }
     for place in 0..cards {
-        let card = |field: Card| words[HEAD + place * CARD + field as usize];
+        let all = &words[HEAD + place * CARD..][..CARD];
+        let card = |field: Card| all[field as usize];
+        let counters = usize::try_from(card(Card::Counters)).ok().filter(|&counters| counters <= MAX_COUNTERS)?;
+        let names = all[Card::Names as usize..].chunks(NAME).take(counters);
         machine.cards.push(machine::Card {
             id: byte(card(Card::Id))?,
-            mode: [Mode::Accelerator, Mode::Cca, Mode::Ep11]
-                .into_iter()
-                .find(|&mode| mode as u64 == card(Card::Mode))?,
+            mode: Mode::ALL.into_iter().find(|&mode| mode as u64 == card(Card::Mode))?,
             kind: text([card(Card::Kind)].into_iter()),
             hwtype: small(card(Card::Hwtype))?,
             depth: small(card(Card::Depth))?,
@@ -466,6 +489,13 @@ fn parse(words: &[u64]) -> Option<Machine> {
             requests: 0,
             max_message: small(card(Card::MaxMessage))?,
             serial: text([card(Card::Serial), card(Card::Serial2)].into_iter()),
+            counters: names.map(|name| text(name.iter().copied())).collect(),
+            confined: match card(Card::Confined) {
+                1 => Some(true),
+                2 => Some(false),
+                _ => None,
+            },
+            remark: text(all[Card::Remark as usize..][..REMARK].iter().copied()),
             queues: Vec::new(),
         });
     }
@@ -485,7 +515,7 @@ fn parse(words: &[u64]) -> Option<Machine> {
             requestq: queue(Queue::Requestq),
             pendingq: queue(Queue::Pendingq),
             load: queue(Queue::Load),
-            counters: (0..ACCELERATOR_COUNTERS.len()).map(counter).collect(),
+            counters: (0..card.counters.len()).map(counter).collect(),
         });
     }
     Some(machine)
@@ -496,16 +526,16 @@ mod tests {
     use super::*;
 
     pub(crate) fn machine() -> Machine {
-        let queue = |domain| machine::Queue {
+        let queue = |domain, counters| machine::Queue {
             domain,
             online: true,
             requests: 0,
             requestq: 0,
             pendingq: 0,
             load: 0,
-            counters: vec![Work::default(); ACCELERATOR_COUNTERS.len()],
+            counters: vec![Work::default(); counters],
         };
-        let card = |id, mode: Mode, domains: &[u8]| machine::Card {
+        let card = |id, mode: Mode, domains: &[u8], counters: &[&str]| machine::Card {
             id,
             mode,
             kind: format!("ADJ8{}", mode.letter()),
@@ -518,7 +548,10 @@ mod tests {
             requests: 0,
             max_message: 12 << 10,
             serial: if mode == Mode::Accelerator { String::new() } else { "0123456789ABCDEF".into() },
-            queues: domains.iter().copied().map(queue).collect(),
+            counters: counters.iter().map(|&name| name.into()).collect(),
+            confined: (mode == Mode::Accelerator).then_some(id > 3),
+            remark: if id == 0 { String::new() } else { "Another sentence.".into() },
+            queues: domains.iter().map(|&domain| queue(domain, counters.len())).collect(),
         };
         Machine {
             bus: machine::Bus {
@@ -533,7 +566,10 @@ mod tests {
                 scans: 1,
                 features: vec!["APSC".into(), "QACT".into()],
             },
-            cards: vec![card(0, Mode::Accelerator, &[5, 47]), card(7, Mode::Ep11, &[5])],
+            cards: vec![
+                card(0, Mode::Accelerator, &[5, 47], &machine::ACCELERATOR_COUNTERS),
+                card(7, Mode::Ep11, &[5], &["Asym. Slow", "Symm. Complete"]),
+            ],
             remark: "A sentence.".into(),
         }
     }
@@ -558,6 +594,9 @@ mod tests {
         expected.cards[0].queues[1].counters[3] = Work { operations: 2, busy: 1000 };
         assert_eq!((read(&path).unwrap(), shared.read()), (expected.clone(), Some(expected)));
         // Any bytes: an error, and no panic.
+        shared.card(0, Card::Counters).store(MAX_COUNTERS as u64 + 1, Relaxed);
+        assert!(matches!(read(&path), Err(Error::Damaged(_))));
+        shared.card(0, Card::Counters).store(0, Relaxed);
         shared.bus(Bus::Cards).store(u64::MAX, Relaxed);
         assert!(matches!(read(&path), Err(Error::Damaged(_))));
         shared.bus(Bus::Magic).store(1, Relaxed);

@@ -4,9 +4,9 @@ mod common;
 mod service;
 
 use adjunct::catalogue::Queue;
-use adjunct_card::control::{Device, Item, Reply, Request};
-use adjunct_card::state;
 use adjunct_card_protocol::wire::{self, Kind, Status};
+use adjunct_card_state::control::{Device, Item, Reply, Request};
+use adjunct_card_state::state;
 use common::*;
 use std::io::Read;
 use std::os::fd::{AsRawFd, OwnedFd};
@@ -181,10 +181,18 @@ fn what_is_no_request_ends_a_connection_and_nothing_else() {
     let (socket, pid) = (daemon.of().socket(), daemon.pid_of(0));
     let [key, input, output] = known(Kind::Rsa2048);
     let good = wire::Request::new(Kind::Rsa2048, 0, Some(key), input).unwrap();
-    let mut other_version = good.bytes().to_vec();
-    other_version[4] = 1;
+    // A version before and after this one, another service, a reply, and what was a request before there were frames.
+    let changed = |at: usize, byte: u8| {
+        let mut message = good.bytes().to_vec();
+        message[at] = byte;
+        message
+    };
+    let others = [changed(4, 0), changed(4, 99), changed(6, 2), changed(8, 77), changed(10, 1)];
+    let mut before_frames = vec![0; Kind::Rsa2048.again()];
+    before_frames[..6].copy_from_slice(b"ADJQ\x02\0");
     let long = vec![0; 100_000];
-    for message in [&b"x"[..], &good.bytes()[1..], &other_version, &long, &[0; 1176], &[0; 272]] {
+    let all = [&b"x"[..], &good.bytes()[1..], &before_frames, &long, &[0; 1176], &[0; 272]];
+    for message in all.into_iter().chain(others.iter().map(|message| &message[..])) {
         let connection = connect(&socket).unwrap();
         send(&connection, message);
         assert!(receive(&connection).is_empty(), "{} bytes", message.len());
@@ -428,9 +436,9 @@ fn wrong_results_are_not_used() {
             let mut wrong = output.to_vec();
             wrong[round % output.len()] ^= 1;
             let length = match round % 4 {
-                0 => wire::write_reply(&mut reply, Status::Done, 8, &wrong),
-                1 => wire::write_reply(&mut reply, Status::Done, 8, input),
-                2 => wire::write_reply(&mut reply, Status::Done, 8, &output[1..]),
+                0 => wire::write_reply(&mut reply, kind, Status::Done, &wrong),
+                1 => wire::write_reply(&mut reply, kind, Status::Done, input),
+                2 => wire::write_reply(&mut reply, kind, Status::Done, &output[1..]),
                 _ => 3,
             };
             send(&connection, &reply[..length]);
@@ -442,6 +450,30 @@ fn wrong_results_are_not_used() {
     let (refused, late) = (counted.refused(), late(&counted));
     assert!(refused == 20 || late >= 3, "{counted:?}");
     assert_eq!((counted.on_card, counted.alone), (0, alone));
+}
+
+/// A card whose replies are of another version, or of the protocol before frames: the program does its work by itself.
+#[test]
+fn replies_of_another_version_are_none() {
+    if !there_can_be_cards() {
+        return;
+    }
+    for (at, bytes) in [(4, &[9, 0][..]), (0, &b"ADJR\x02\0"[..])] {
+        let folder = Daemon::none("");
+        let mut came = 0;
+        folder.run_with("program_some", |connection| {
+            if let message @ [_, ..] = &receive(&connection)[..] {
+                let kind = wire::request(message).unwrap().kind;
+                let mut reply = [0; wire::MAX_REPLY];
+                let length = wire::write_reply(&mut reply, kind, Status::Done, known(kind)[2]);
+                reply[at..at + bytes.len()].copy_from_slice(bytes);
+                send(&connection, &reply[..length]);
+                came += 1;
+            }
+        });
+        let counted = folder.counted();
+        assert!(came > 0 && counted.on_card == 0, "{came}: {counted:?}");
+    }
 }
 
 /// A daemon without options, on a CPU without lanes, starts no card and says why in one sentence.
@@ -459,7 +491,8 @@ fn without_lanes_there_is_no_card_by_itself() {
     assert!(daemon.try_start_without_cards_by(command));
     until("a sentence why", || state::read(&daemon.of().state()).is_ok_and(|machine| !machine.remark.is_empty()));
     let machine = daemon.machine();
-    assert!(machine.cards.is_empty() && machine.remark.contains("AVX-512 IFMA"), "{machine:?}");
+    assert!(machine.cards.iter().all(|card| !card.config && card.remark == machine.remark), "{machine:?}");
+    assert!(machine.remark.contains("AVX-512 IFMA"), "{machine:?}");
     // It goes on: what asks is answered, and programs do their operations themselves.
     assert!(matches!(daemon.ask(&Request::SetOnline(card(0), true)), Reply::Refused(..)));
     daemon.run("program_some");

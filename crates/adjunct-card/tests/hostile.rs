@@ -295,7 +295,7 @@ fn a_program_that_is_refused_or_not_answered_goes_on_alone() {
             came += 1;
             if refuses {
                 let mut reply = [0; wire::MAX_REPLY];
-                let length = wire::write_reply(&mut reply, Status::Connections, 0, &[]);
+                let length = wire::write_reply(&mut reply, Kind::Rsa2048, Status::Connections, &[]);
                 send(&connection, &reply[..length]);
             } else {
                 kept.push(connection);

@@ -5,12 +5,12 @@
 use adjunct::catalogue::{Queue, Refusal};
 use adjunct::counters::{Apart, Lanes};
 use adjunct::ops::rsa::{Crt, CrtKey};
-use adjunct_card::control::{self, Reply, Request};
-use adjunct_card::folder::Folder;
-use adjunct_card::machine::Machine;
-use adjunct_card::state;
 use adjunct_card_protocol::crowd::Page;
 use adjunct_card_protocol::wire::Kind;
+use adjunct_card_state::control::{self, Reply, Request};
+use adjunct_card_state::folder::Folder;
+use adjunct_card_state::machine::Machine;
+use adjunct_card_state::state;
 use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
 use std::sync::atomic::AtomicBool;
@@ -18,7 +18,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
 
 /// The keys, inputs and outputs that cards test themselves with.
-static KNOWN: &[u8] = include_bytes!("../../src/card/known.bin");
+static KNOWN: &[u8] = include_bytes!("../../src/accelerator/known.bin");
 
 /// The bytes of a kind's key as the wire has it, an input and its output.
 pub fn known(kind: Kind) -> [&'static [u8]; 3] {

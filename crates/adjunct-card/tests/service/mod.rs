@@ -2,7 +2,7 @@
 
 use crate::ONE;
 use crate::common::*;
-use adjunct_card::control::{self, Device, Reply, Request};
+use adjunct_card_state::control::{self, Device, Reply, Request};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::net::{SocketAddrUnix, bind, listen};
 use std::os::fd::AsRawFd;

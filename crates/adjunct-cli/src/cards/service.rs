@@ -168,7 +168,8 @@ pub fn enable(args: &Enable) -> Result<ExitCode, Failure> {
     is_root()?;
     by_systemd()?;
     let mut report = ServiceReport { action: "enable", changed: false, dry_run, possible: true, online: 0, why: "" };
-    let config = Config::read(Path::new(config::PATH), false).map_err(|error| not_enabled(&error.to_string()))?;
+    let config = Config::read(Path::new(config::PATH), false, &config::SERVED)
+        .map_err(|error| not_enabled(&error.to_string()))?;
     // Asked here, before anything is started: a card's process would say the same.
     if !adjunct::card::work::available() && !config.without_lanes {
         if !json {

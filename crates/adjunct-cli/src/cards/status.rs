@@ -3,7 +3,7 @@
 use adjunct::catalogue::{Queue, Refusal};
 use adjunct::counters;
 use adjunct_card_state::folder::Folder;
-use adjunct_card_state::machine::Machine;
+use adjunct_card_state::machine::{Card, Machine};
 use adjunct_card_state::state;
 use adjunct_tool::{Failure, output};
 use adjunct_ztools::cards::device::Device;
@@ -72,12 +72,39 @@ pub(super) fn run(args: &Args) -> Result<ExitCode, Failure> {
             "operations": machine.as_ref().map_or(0, operations),
             "refused": refused,
             "remark": machine.as_ref().map_or("", |machine| &machine.remark),
+            "remarks": remarks(cards),
+            "unconfined": unconfined(cards).collect::<Vec<_>>(),
         }))?;
     } else {
-        let sentence = machine.map_or_else(not_running, |machine| sentence(&machine));
-        output::print(&format!("{sentence}\n{}", reasons(&refused)))?;
+        let sentence = machine.as_ref().map_or_else(not_running, sentence);
+        let cards = machine.as_ref().map(|machine| &machine.cards[..]).unwrap_or_default();
+        output::print(&format!("{sentence}\n{}{}", of_cards(cards), reasons(&refused)))?;
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// Why cards do not serve that said so, by their numbers.
+fn remarks(cards: &[Card]) -> serde_json::Map<String, serde_json::Value> {
+    let told = cards.iter().filter(|card| !card.remark.is_empty());
+    told.map(|card| (format!("{:02x}", card.id), card.remark.clone().into())).collect()
+}
+
+/// The cards whose processes run without a filter of system calls, by their numbers.
+fn unconfined(cards: &[Card]) -> impl Iterator<Item = String> {
+    cards.iter().filter(|card| card.confined == Some(false)).map(|card| format!("{:02x}", card.id))
+}
+
+/// A line for each card that does not serve and has said why, and one for those without a filter.
+fn of_cards(cards: &[Card]) -> String {
+    let told = cards.iter().filter(|card| !card.remark.is_empty());
+    let why = |card: &Card| format!("Card {:02x}: {}\n", card.id, adjunct_tool::escape::shown(&card.remark));
+    let mut text: String = told.map(why).collect();
+    let unconfined: Vec<_> = unconfined(cards).collect();
+    if !unconfined.is_empty() {
+        text += "No filter of system calls is in force, which this architecture has not, in card ";
+        text += &format!("{}.\n", unconfined.join(", "));
+    }
+    text
 }
 
 /// A line with the reasons; empty where there are none.

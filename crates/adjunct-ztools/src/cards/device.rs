@@ -179,6 +179,9 @@ impl<'a> Device<'a> {
         if self.queue.is_none() && !self.card.serial.is_empty() {
             value["serial"] = json!(self.card.serial);
         }
+        if self.queue.is_none() && !self.card.remark.is_empty() {
+            value["remark"] = json!(self.card.remark);
+        }
         value
     }
 }

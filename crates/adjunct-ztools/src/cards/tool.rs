@@ -104,6 +104,8 @@ impl Tool {
         match control::ask(&Folder::found().control(), request) {
             Ok(Reply::Done) => Ok(Answer::Done(Vec::new())),
             Ok(Reply::Nodes(nodes)) => Ok(Answer::Done(nodes)),
+            // No tool orders that.
+            Ok(Reply::Administered(_)) => Ok(Answer::Done(Vec::new())),
             Ok(Reply::Refused(errno, sentence)) => Ok(Answer::Refused(errno, sentence)),
             Err(error @ control::Error::Denied(_)) => Ok(Answer::Denied(error.to_string())),
             Err(control::Error::Io { path, cause: error }) => {
@@ -113,9 +115,9 @@ impl Tool {
         }
     }
 
-    /// Says why there are no cards, where there are none.
+    /// Says why no card serves, where none can.
     pub fn remark(self, machine: &Machine) {
-        if machine.cards.is_empty() && !machine.remark.is_empty() {
+        if !machine.remark.is_empty() {
             self.warn(&adjunct_tool::escape::shown(&machine.remark));
         }
     }

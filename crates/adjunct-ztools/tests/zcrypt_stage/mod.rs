@@ -36,6 +36,15 @@ pub fn queue(domain: u8, requests: u64) -> Queue {
     }
 }
 
+/// The names of a mode's counters, as zcryptstats has them.
+fn counters(mode: Mode) -> &'static [&'static str] {
+    match mode {
+        Mode::Accelerator => &ACCELERATOR_COUNTERS,
+        Mode::Cca => &["All", "RSA Key-gen"],
+        Mode::Ep11 => &["Asym. Slow", "Asym. Fast", "Symm. Partial", "Symm. Complete", "Asym. Key-gen"],
+    }
+}
+
 /// A card with its domains.
 pub fn card(id: u8, mode: Mode, queues: Vec<Queue>) -> Card {
     let functions = match mode {
@@ -56,6 +65,9 @@ pub fn card(id: u8, mode: Mode, queues: Vec<Queue>) -> Card {
         requests: queues.iter().map(|queue| queue.requests).sum(),
         max_message: 12 << 10,
         serial: if mode == Mode::Accelerator { String::new() } else { format!("93AA{id:02X}QR00000000") },
+        counters: counters(mode).iter().map(|&name| name.into()).collect(),
+        confined: None,
+        remark: String::new(),
         queues,
     }
 }
@@ -330,6 +342,7 @@ impl Known {
             Request::SetConfigTime(seconds @ 5..=120) => self.machine.bus.config_time = seconds,
             Request::SetPollTimeout(_) | Request::SetConfigTime(_) => return Err(INVALID),
             Request::ResetCounts(_) => {}
+            Request::Administer(..) => return Err(INVALID),
             Request::ListNodes => return Ok(Reply::Nodes(self.nodes.clone())),
             Request::CreateNode(name) => {
                 let name = name.unwrap_or_else(|| format!("zcrypt_{}", self.nodes.len()));

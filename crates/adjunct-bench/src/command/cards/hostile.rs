@@ -10,7 +10,7 @@ use crate::harness::header::Header;
 use crate::harness::row::{self, Column, Table, fixed};
 use crate::harness::run::{self, Outputs};
 use crate::harness::turns::in_turns;
-use adjunct_card::card::known_request;
+use adjunct_card::accelerator::known_request;
 use adjunct_card_protocol::wire::{self, Kind, Status};
 use adjunct_survey::module;
 use adjunct_tool::interrupt::interrupted;

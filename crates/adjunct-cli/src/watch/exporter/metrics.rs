@@ -9,7 +9,7 @@ use crate::watch::sample::{Cards, Counted, Sample};
 use adjunct::catalogue::{Feature, HERE, Kind as Split, Reason, Refusal};
 use adjunct::counters::{self, Cell, Strength};
 use adjunct::cpu;
-use adjunct_card_state::machine::{ACCELERATOR_COUNTERS, Card, Machine};
+use adjunct_card_state::machine::{Card, Machine};
 use adjunct_ztools::pkcsconf::show::mechanism_name;
 use adjunct_ztools::stats::{order, queues};
 use std::collections::BTreeMap;
@@ -197,6 +197,7 @@ fn queues_of(machine: &Machine) -> Vec<Family> {
         "Time that workers of a card were busy; its rate is how many were, on average.",
     );
     for card in &machine.cards {
+        let names = &card.counters;
         for queue in &card.queues {
             let (card, domain) = (id(card), format!("{:04x}", queue.domain));
             let pairs = [("card", &*card), ("domain", &*domain)];
@@ -204,7 +205,7 @@ fn queues_of(machine: &Machine) -> Vec<Family> {
             waiting.put(labels(&pairs), queue.requestq);
             pending.put(labels(&pairs), queue.pendingq);
             requests.put(labels(&pairs), queue.requests);
-            for (name, work) in ACCELERATOR_COUNTERS.iter().zip(&queue.counters) {
+            for (name, work) in names.iter().zip(&queue.counters) {
                 // zcryptstats' list has the last name as IBM's has it.
                 let name = name.replace("CTR", "CRT");
                 let pairs = labels(&[pairs[0], pairs[1], ("operation", &name)]);
@@ -261,7 +262,7 @@ mod tests {
     use super::super::families::{Format, text};
     use super::*;
     use adjunct::counters::Use;
-    use adjunct_card_state::machine::{Bus, Mask, Mode, Queue, Work};
+    use adjunct_card_state::machine::{ACCELERATOR_COUNTERS, Bus, Mask, Mode, Queue, Work};
     use adjunct_ztools::stats::User;
     use adjunct_ztools::stats::sample::sample as counted;
 
@@ -294,6 +295,9 @@ mod tests {
             requests: 7,
             max_message: 0,
             serial: String::new(),
+            counters: ACCELERATOR_COUNTERS.map(String::from).to_vec(),
+            confined: Some(true),
+            remark: String::new(),
             queues: vec![queue],
         };
         Machine { bus, cards: vec![card], remark: String::new() }

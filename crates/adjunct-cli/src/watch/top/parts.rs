@@ -8,7 +8,7 @@ use super::work::Work;
 use crate::watch::sample::Cards;
 use adjunct::catalogue::{Function, Queue, Reason};
 use adjunct::counters::{Cell as Counted, Snapshot};
-use adjunct_card_state::machine::ACCELERATOR_COUNTERS;
+use adjunct_card_state::machine;
 use adjunct_ztools::stats::order;
 
 /// A user or a process that counted something.
@@ -181,21 +181,21 @@ impl Period {
     fn of_device(&self, card: u32, domain: u32) -> Vec<Vec<Cell>> {
         let counters = |cards: &Cards| match cards {
             Cards::Running(machine) => {
-                let card = machine.cards.iter().find(|known| u32::from(known.id) == card);
-                let queues = card.map(|card| card.queues.clone()).unwrap_or_default();
-                let queue = queues.into_iter().find(|queue| u32::from(queue.domain) == domain);
-                queue.map(|queue| queue.counters).unwrap_or_default()
+                let card = machine.cards.iter().find(|known| u32::from(known.id) == card).cloned();
+                let queue =
+                    |queues: Vec<machine::Queue>| queues.into_iter().find(|queue| u32::from(queue.domain) == domain);
+                card.and_then(|card| Some((card.counters, queue(card.queues)?.counters))).unwrap_or_default()
             }
-            Cards::NotRunning | Cards::Unreadable(_) => Vec::new(),
+            Cards::NotRunning | Cards::Unreadable(_) => Default::default(),
         };
-        let (now, before) = (counters(&self.now.cards), counters(&self.before.cards));
-        let row = |(at, (name, work)): (usize, (&&str, &adjunct_card_state::machine::Work))| {
+        let ((names, now), (_, before)) = (counters(&self.now.cards), counters(&self.before.cards));
+        let row = |(at, (name, work)): (usize, (&String, &machine::Work))| {
             let earlier = before.get(at).map_or(0, |work| work.operations);
             let done = work.operations.checked_sub(earlier).unwrap_or(work.operations);
             let name = name.replace("CTR", "CRT");
             (done > 0).then(|| self.row("operation", &name, Work { hardware: done, ..Work::default() }, None))
         };
-        ACCELERATOR_COUNTERS.iter().zip(&now).enumerate().filter_map(row).collect()
+        names.iter().zip(&now).enumerate().filter_map(row).collect()
     }
 
     fn row(&self, kind: &str, name: &str, work: Work, part: Option<Part>) -> Vec<Cell> {

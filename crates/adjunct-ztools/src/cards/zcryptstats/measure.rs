@@ -6,7 +6,7 @@ use super::{TOOL, Wanted};
 use crate::cards::device::Device;
 use crate::cards::tool::{Stop, unreadable};
 use adjunct_card_state::folder::Folder;
-use adjunct_card_state::machine::{ACCELERATOR_COUNTERS, Machine, Mode, Work};
+use adjunct_card_state::machine::{Machine, Mode, Work};
 use adjunct_card_state::state;
 use adjunct_tool::interrupt;
 use std::collections::BTreeMap;
@@ -14,19 +14,6 @@ use std::time::{Duration, Instant};
 
 /// Interval in which it is asked whether the user wants an end.
 const LOOK: Duration = Duration::from_millis(50);
-/// The counters of a CCA coprocessor: all operations, and some of them counted again.
-const CCA: [&str; 2] = ["All", "RSA Key-gen"];
-/// The counters of an EP11 coprocessor.
-const EP11: [&str; 5] = ["Asym. Slow", "Asym. Fast", "Symm. Partial", "Symm. Complete", "Asym. Key-gen"];
-
-/// The names of a mode's counters.
-fn counters(mode: Mode) -> &'static [&'static str] {
-    match mode {
-        Mode::Accelerator => &ACCELERATOR_COUNTERS,
-        Mode::Cca => &CCA,
-        Mode::Ep11 => &EP11,
-    }
-}
 
 /// A card, or one of its domains, by numbers: a card stands before its domains.
 type Key = (u8, Option<u8>);
@@ -36,12 +23,14 @@ type Key = (u8, Option<u8>);
 struct Sample {
     subject: Subject,
     mode: Mode,
+    /// The names of the counters.
+    names: Vec<String>,
     counters: Vec<Work>,
 }
 
 impl Sample {
     fn of(device: &Device<'_>) -> Sample {
-        let mut sum = vec![Work::default(); counters(device.card.mode).len()];
+        let mut sum = vec![Work::default(); device.card.counters.len()];
         let queues =
             device.card.queues.iter().filter(|queue| device.queue.is_none_or(|one| one.domain == queue.domain));
         for queue in queues {
@@ -50,12 +39,13 @@ impl Sample {
                 sum.busy = sum.busy.wrapping_add(one.busy);
             }
         }
-        Sample { subject: Subject::of(device), mode: device.card.mode, counters: sum }
+        let names = device.card.counters.iter().map(|name| adjunct_tool::escape::shown(name)).collect();
+        Sample { subject: Subject::of(device), mode: device.card.mode, names, counters: sum }
     }
 
     /// The work since `before`; `None` where it is another card by now, or was restarted.
     fn since(&self, before: &Sample) -> Option<Vec<Work>> {
-        if (self.mode, &self.subject) != (before.mode, &before.subject) {
+        if (self.mode, &self.subject, &self.names) != (before.mode, &before.subject, &before.names) {
             return None;
         }
         let done = |(now, before): (&Work, &Work)| {
@@ -66,20 +56,20 @@ impl Sample {
     }
 }
 
-/// The rows of a device.
-fn rows(mode: Mode, done: &[Work], seconds: f64, wanted: &Wanted) -> (Vec<Row>, Option<Row>) {
-    let row = |name: &'static str, work: Work| {
+/// The rows of a device, by the names of its counters. The first counter of a CCA coprocessor is of all operations; the others count some again.
+fn rows(mode: Mode, names: &[String], done: &[Work], seconds: f64, wanted: &Wanted) -> (Vec<Row>, Option<Row>) {
+    let row = |name: &str, work: Work| {
         let busy = work.busy as f64 / 1e9;
         let operations = work.operations as f64;
         Row {
-            name,
+            name: name.to_owned(),
             operations: work.operations,
             rate: operations / seconds,
             utilization: busy / seconds,
             duration: if work.operations > 0 { busy / operations } else { 0.0 },
         }
     };
-    let each = counters(mode).iter().zip(done).map(|(name, work)| row(name, *work));
+    let each = names.iter().zip(done).map(|(name, work)| row(name, *work));
     let total = match (mode, done.first()) {
         (Mode::Cca, Some(all)) => *all,
         _ => done.iter().fold(Work::default(), |sum, one| Work {
@@ -175,7 +165,7 @@ fn show(
 ) -> Result<bool, Stop> {
     let done = |(key, sample): (&Key, &Sample)| {
         let work = sample.since(before.get(key)?)?;
-        let (rows, total) = rows(sample.mode, &work, seconds, wanted);
+        let (rows, total) = rows(sample.mode, &sample.names, &work, seconds, wanted);
         Some((sample.subject.clone(), rows, total))
     };
     let devices: Vec<_> = now.iter().filter_map(done).collect();

@@ -43,7 +43,7 @@ impl Subject {
 /// The value of a counter.
 #[derive(Debug)]
 pub(super) struct Row {
-    pub(super) name: &'static str,
+    pub(super) name: String,
     pub(super) operations: u64,
     pub(super) rate: f64,
     pub(super) utilization: f64,
@@ -183,7 +183,7 @@ fn report(number: u64, time: &str, devices: &[Measured]) -> String {
         text += &device.heading();
         text += &device.row([subject.id.clone(), word.to_owned(), subject.kind.clone(), time.to_owned()]);
         let table = Table::new(&columns).indented(if subject.is_queue { 8 } else { 4 });
-        let row = |row: &Row| table.row(std::iter::once(row.name.to_owned()).chain(row.fields(row.duration())));
+        let row = |row: &Row| table.row(std::iter::once(row.name.clone()).chain(row.fields(row.duration())));
         text.push('\n');
         text += &table.heading();
         rows.iter().for_each(|one| text += &row(one));

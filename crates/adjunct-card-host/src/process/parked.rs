@@ -2,7 +2,8 @@
 //! others waiting to be accepted.
 #![forbid(unsafe_code)]
 
-use super::worker::refuse;
+use super::client::refuse;
+use adjunct_card_protocol::frame::Service;
 use rustix::fd::OwnedFd;
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
@@ -18,12 +19,14 @@ const PART: usize = 8;
 pub struct Parked {
     all: VecDeque<(Instant, OwnedFd)>,
     most: usize,
+    /// The service that refuses them.
+    service: Service,
 }
 
 impl Parked {
-    /// Makes an empty set, for a machine with at most so many `connections` in all.
-    pub fn new(connections: usize) -> Parked {
-        Parked { all: VecDeque::new(), most: MOST.min(connections / PART) }
+    /// Makes an empty set, for a card with at most so many `connections` in all.
+    pub fn new(connections: usize, service: Service) -> Parked {
+        Parked { all: VecDeque::new(), most: MOST.min(connections / PART), service }
     }
 
     /// The most connections that are parked.
@@ -41,7 +44,7 @@ impl Parked {
             self.all.push_back((now, socket));
             return true;
         }
-        refuse(&socket);
+        refuse(&socket, self.service);
         false
     }
 
@@ -49,7 +52,7 @@ impl Parked {
     pub fn release(&mut self, now: Instant) {
         while self.all.front().is_some_and(|(since, _)| now.duration_since(*since) >= WHILE) {
             if let Some((_, socket)) = self.all.pop_front() {
-                refuse(&socket);
+                refuse(&socket, self.service);
             }
         }
     }
@@ -71,7 +74,7 @@ mod tests {
 
     #[test]
     fn a_refusal_is_told_after_a_while_and_at_once_where_there_is_no_room() {
-        let (mut parked, begin) = (Parked::new(2 * PART), Instant::now());
+        let (mut parked, begin) = (Parked::new(2 * PART, Service::Test), Instant::now());
         let programs: Vec<OwnedFd> = (0..3)
             .map(|number| {
                 let (program, card) = pair();

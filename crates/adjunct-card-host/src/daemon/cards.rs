@@ -1,19 +1,22 @@
 //! The cards of a daemon: their settings and processes, and the choice of the card that takes a program's connection.
 
+use super::files;
 use super::process::{Deaths, Process};
-use crate::card::weight;
-use crate::config::{CardConfig, Config, cpus};
-use crate::control::{Device, Reply};
-use crate::folder::Folder;
 use crate::link::{Order, Report};
-use crate::machine::{ACCELERATOR_COUNTERS, Bus, Card, Machine, Mask, NO_LANES, Queue, Work};
-use crate::state::{self, Shared};
+use crate::peer::Peer;
+use crate::process::Setup;
+use crate::service::{Entry, Facts};
 use adjunct_card_protocol::crowd::Page;
-use adjunct_card_protocol::wire::Kind;
+use adjunct_card_state::config::{CardConfig, Config, cpus};
+use adjunct_card_state::control::{Device, Reply};
+use adjunct_card_state::folder::Folder;
+use adjunct_card_state::machine::{Bus, Card, Machine, Mask, Mode, Queue, Work};
+use adjunct_card_state::state::{self, Shared};
 use rustix::fd::OwnedFd;
 use rustix::io::Errno;
 use std::fs::File;
 use std::io;
+use std::path::PathBuf;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
 
@@ -21,12 +24,8 @@ use std::time::{Duration, Instant};
 const LINK: i64 = 20;
 /// Time that the daemon waits for a card that should end.
 const LEAVES_IN: Duration = Duration::from_secs(5);
-/// The generation that tools are told: that of a Crypto Express8S.
-const HWTYPE: u32 = 14;
-const DEPTH: u32 = 8;
-/// `ap_functions` of an accelerator: S, M, C, A, N, F.
-const FUNCTIONS: u32 = 0xEA80_0000;
-const MAX_MESSAGE: u32 = 12 << 10;
+/// The mode of the cards that all programs share by one socket.
+const COMMON: Mode = Mode::Accelerator;
 
 /// The outcome of handing a program's connection to a card.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -39,10 +38,22 @@ pub enum Handed {
     TooMany,
 }
 
-/// A card: its configuration, its process while it runs, and the place of its first queue in the state.
+/// What came of a card's report.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Heard {
+    /// Nothing for others.
+    Nothing,
+    /// The answer to an administrator's order with this number.
+    Answer(u64, Reply),
+    /// The card's process has ended: no answer comes any more from the card in this place.
+    Ended(usize),
+}
+
+/// A card: its configuration and service, its process while it runs, and the place of its first queue in the state.
 #[derive(Debug)]
 struct Place {
     config: CardConfig,
+    facts: &'static Facts,
     process: Option<Process>,
     deaths: Deaths,
     first_queue: usize,
@@ -52,6 +63,8 @@ struct Place {
 #[derive(Debug)]
 pub struct Cards {
     folder: Folder,
+    /// The folder of the files that cards keep.
+    files: PathBuf,
     config: Config,
     /// The state of the cards as tools see it.
     pub machine: Machine,
@@ -65,9 +78,15 @@ pub struct Cards {
     listens: Option<(usize, u32, u16)>,
 }
 
-fn queue(domain: u8) -> Queue {
-    let counters = vec![Work::default(); ACCELERATOR_COUNTERS.len()];
+fn queue(domain: u8, facts: &Facts) -> Queue {
+    let counters = vec![Work::default(); facts.counters.len()];
     Queue { domain, online: true, requests: 0, requestq: 0, pendingq: 0, load: 0, counters }
+}
+
+/// The reply to the tool that an administrator used.
+fn answer_of(answer: Result<Vec<u8>, String>) -> Reply {
+    let parsed = answer.and_then(|answer| serde_json::from_slice(&answer).map_err(|error| error.to_string()));
+    parsed.map_or_else(|why| refused(Errno::INVAL, why), Reply::Administered)
 }
 
 fn refused(error: Errno, why: impl Into<String>) -> Reply {
@@ -78,22 +97,39 @@ impl Cards {
     /// Makes the cards of a configuration, with the counts of an earlier daemon where its state is there. Starts none.
     ///
     /// # Errors
-    /// What the system says.
-    pub fn new(folder: Folder, config: Config, page: &'static Page) -> io::Result<Cards> {
-        let card = |config_of: &CardConfig| Card {
+    /// What the system says; that a card's mode has no service.
+    pub fn new(
+        folder: Folder,
+        files: PathBuf,
+        config: Config,
+        services: &'static [Entry],
+        page: &'static Page,
+    ) -> io::Result<Cards> {
+        let mut places = Vec::new();
+        let mut first_queue = 0;
+        for card in &config.cards {
+            let entry = services.iter().find(|entry| entry.facts.mode == card.mode);
+            let facts = &entry.ok_or_else(|| io::Error::other(format!("card {}: no service", card.id)))?.facts;
+            places.push(Place { config: card.clone(), facts, process: None, deaths: Deaths::default(), first_queue });
+            first_queue += card.domains.len();
+        }
+        let card = |Place { config: config_of, facts, .. }: &Place| Card {
             id: config_of.id,
             mode: config_of.mode,
             kind: format!("{}{}", config.kind, config_of.mode.letter()),
-            hwtype: HWTYPE,
-            depth: DEPTH,
-            functions: FUNCTIONS,
+            hwtype: facts.hwtype,
+            depth: facts.depth,
+            functions: facts.functions,
             online: true,
             config: true,
             chkstop: false,
             requests: 0,
-            max_message: MAX_MESSAGE,
+            max_message: facts.max_message,
             serial: String::new(),
-            queues: config_of.domains.iter().copied().map(queue).collect(),
+            counters: facts.counters.iter().map(|&name| name.into()).collect(),
+            confined: None,
+            remark: String::new(),
+            queues: config_of.domains.iter().map(|&domain| queue(domain, facts)).collect(),
         };
         let domains: Mask = config.cards.iter().flat_map(|card| card.domains.iter().copied()).collect();
         let bus = Bus {
@@ -108,19 +144,13 @@ impl Cards {
             scans: 1,
             features: ["APSC", "APXA", "QACT", "RC8A"].map(String::from).to_vec(),
         };
-        let machine = Machine { bus, cards: config.cards.iter().map(card).collect(), remark: String::new() };
+        let machine = Machine { bus, cards: places.iter().map(card).collect(), remark: String::new() };
         let before = state::last(&folder.state());
-        let mut places = Vec::new();
-        let mut first_queue = 0;
-        for card in &config.cards {
-            places.push(Place { config: card.clone(), process: None, deaths: Deaths::default(), first_queue });
-            first_queue += card.domains.len();
-        }
         // With the counts of before, which else would be gone for a moment, and for good if this process were killed then.
         let fill = |state: &Shared| {
             state.publish(&machine);
             for (card, place) in machine.cards.iter().zip(&places) {
-                let same = |old: &&Card| old.id == card.id && old.kind == card.kind;
+                let same = |old: &&Card| (old.id, &old.kind, &old.counters) == (card.id, &card.kind, &card.counters);
                 let Some(old) = before.iter().flat_map(|machine| &machine.cards).find(same) else { continue };
                 for (at, domain) in place.config.domains.iter().enumerate() {
                     if let Some(old) = old.queues.iter().find(|queue| queue.domain == *domain) {
@@ -130,7 +160,7 @@ impl Cards {
             }
         };
         let (state, file, lock) = Shared::create(&folder.state(), fill)?;
-        Ok(Cards { folder, config, machine, places, state, file, _lock: lock, page, listens: None })
+        Ok(Cards { folder, files, config, machine, places, state, file, _lock: lock, page, listens: None })
     }
 
     /// Starts all cards that are configured.
@@ -144,22 +174,43 @@ impl Cards {
 
     fn start_one(&mut self, place: usize) {
         let card = &mut self.places[place];
-        match Process::start(&self.folder, &self.config, &card.config, &self.file) {
+        let config = &card.config;
+        let setup = Setup {
+            mode: config.mode,
+            folder: self.folder.path().to_owned(),
+            card: config.id,
+            domains: config.domains.clone(),
+            workers: config.workers,
+            limits: self.config.limits(),
+            without_lanes: self.config.without_lanes,
+        };
+        let started = files::opened(&self.files, config.mode, config.id, card.facts.files)
+            .and_then(|files| Process::start(&setup, card.facts.service, &self.file, &files));
+        self.machine.cards[place].remark.clear();
+        match started {
             Ok(process) => {
                 self.state.card(place, state::Card::Pid).store(process.id().into(), Relaxed);
                 card.process = Some(process);
             }
             Err(error) => {
-                eprintln!("adjunctd: card {:02x} does not start: {error}", card.config.id);
+                let why = format!("card {:02x} does not start: {error}", config.id);
+                eprintln!("adjunctd: {why}");
                 self.machine.cards[place].chkstop = true;
+                self.machine.cards[place].remark = why;
             }
         }
     }
 
-    /// Publishes the state of the cards, and how many of them serve.
-    fn publish(&self) {
+    /// Publishes the state of the cards, and how many of those serve that all programs share.
+    fn publish(&mut self) {
+        // Where no card can serve, and each for the same reason, that is the machine's.
+        let mut whys = self.machine.cards.iter().map(|card| if card.config { "" } else { &card.remark });
+        if let Some(first) = whys.next() {
+            self.machine.remark = if whys.all(|why| why == first) { first.to_owned() } else { String::new() };
+        }
         self.state.publish(&self.machine);
-        self.page.set_cards(self.serving().count(), cpus());
+        let common = self.serving().filter(|&place| self.machine.cards[place].mode == COMMON);
+        self.page.set_cards(common.count(), cpus());
     }
 
     /// Places of the cards that take programs.
@@ -184,42 +235,51 @@ impl Cards {
     }
 
     /// A card has said something, or has ended.
-    pub fn heard(&mut self, place: usize) {
-        let Some(process) = self.places.get_mut(place).and_then(|place| place.process.as_mut()) else { return };
-        match crate::link::next_report(process.link()) {
-            Err(Errno::AGAIN | Errno::INTR) => return,
-            Ok(Some(Report::Ready)) => process.ready = true,
-            Ok(Some(Report::Faulty)) => {
-                eprintln!("adjunctd: card {:02x} gave wrong results and is stopped", self.places[place].config.id);
+    pub fn heard(&mut self, place: usize) -> Heard {
+        let Some(process) = self.places.get_mut(place).and_then(|place| place.process.as_mut()) else {
+            return Heard::Nothing;
+        };
+        let id = self.machine.cards[place].id;
+        let mut heard = Heard::Ended(place);
+        match process.link().next_report() {
+            Err(Errno::AGAIN | Errno::INTR) => return Heard::Nothing,
+            Ok(Some(Report::Administered { number, answer })) => return Heard::Answer(number, answer_of(answer)),
+            Ok(Some(Report::Ready { confined })) => {
+                process.ready = true;
+                self.machine.cards[place].confined = Some(confined);
+                heard = Heard::Nothing;
+            }
+            Ok(Some(Report::Faulty(why))) => {
+                eprintln!("adjunctd: card {id:02x} gave wrong results and is stopped: {why}");
                 self.machine.cards[place].chkstop = true;
+                self.machine.cards[place].remark = why;
                 self.end(place);
             }
-            Ok(Some(Report::NoLanes)) => self.have_none(),
+            // Alone: what it lacks, another service may not need. It is asked again when it is configured on.
+            Ok(Some(Report::Unfit(why))) => {
+                self.machine.cards[place].config = false;
+                self.machine.cards[place].remark = why;
+                self.end(place);
+            }
             Ok(None) | Err(_) => {
                 let how = self.end(place);
-                let card = &mut self.machine.cards[place];
                 if self.places[place].deaths.one_more() {
-                    eprintln!("adjunctd: card {:02x} ended ({how}) and is started again", card.id);
+                    eprintln!("adjunctd: card {id:02x} ended ({how}) and is started again");
                     self.start_one(place);
                 } else {
-                    eprintln!("adjunctd: card {:02x} ended again and again ({how}) and is stopped", card.id);
-                    card.chkstop = true;
+                    eprintln!("adjunctd: card {id:02x} ended again and again ({how}) and is stopped");
+                    self.machine.cards[place].chkstop = true;
+                    self.machine.cards[place].remark = format!("Its process ended again and again ({how}).");
                 }
             }
         }
         self.publish();
-    }
-
-    /// Takes all cards away: this CPU has no lanes.
-    fn have_none(&mut self) {
-        (0..self.places.len()).for_each(|place| drop(self.end(place)));
-        self.places.clear();
-        self.machine.cards.clear();
-        self.machine.remark = NO_LANES.into();
+        heard
     }
 
     /// Ends a card's process at once, and what it was working on with it; how it ended.
     fn end(&mut self, place: usize) -> String {
+        self.machine.cards[place].confined = None;
         let how = self.places[place].process.take().map(Process::end);
         self.nothing_under_way(place);
         how.unwrap_or_default()
@@ -238,7 +298,7 @@ impl Cards {
     /// Has a card accept programs by itself if there is only one queue that can take them: then there is nothing to choose, and a connection costs
     /// half as much.
     pub fn have_one_listen(&mut self, socket: &OwnedFd) {
-        let wanted = match self.queues(Mask::ALL, Mask::ALL)[..] {
+        let wanted = match self.queues(COMMON, Mask::ALL, Mask::ALL)[..] {
             [(_, _, place, number)] => {
                 self.places[place].process.as_ref().map(|process| (place, process.id(), number as u16))
             }
@@ -250,11 +310,11 @@ impl Cards {
         if let Some((place, id, _)) = self.listens.take()
             && let Some(process) = self.places[place].process.as_ref().filter(|process| process.id() == id)
         {
-            process.order(Order::Deaf, None);
+            process.order(&Order::Deaf, None);
         }
         if let Some((place, _, queue)) = wanted
             && let Some(process) = &self.places[place].process
-            && process.order(Order::Listen { queue }, Some(socket))
+            && process.order(&Order::Listen { queue }, Some(socket))
         {
             self.listens = wanted;
             self.page.daemon_is_free();
@@ -271,14 +331,26 @@ impl Cards {
         self.page
     }
 
-    /// Hands a program's connection to the queue that has the least to do, of those that are allowed. As the driver does: the least weight
-    /// and load, and where they are the same, the fewest requests.
-    pub fn serve(&self, adapters: Mask, domains: Mask, uid: u32, socket: &OwnedFd) -> Handed {
-        let mut queues = self.queues(adapters, domains);
+    /// Hands a program's connection to the queue that has the least to do, of those of the shared mode that are allowed. As the driver does: the least
+    /// load, and where that is the same, the fewest requests.
+    pub fn serve(&self, adapters: Mask, domains: Mask, peer: &Peer, socket: &OwnedFd) -> Handed {
+        let mut queues = self.queues(COMMON, adapters, domains);
         queues.sort_unstable();
+        self.hand_to_first(&queues, peer, socket)
+    }
+
+    /// Hands a program's connection to a domain of a card.
+    pub fn serve_domain(&self, card: u8, domain: u8, peer: &Peer, socket: &OwnedFd) -> Handed {
+        let Some(mode) = self.place(card).map(|place| self.machine.cards[place].mode) else { return Handed::NoQueue };
+        let one = |number: u8| [number].into_iter().collect::<Mask>();
+        self.hand_to_first(&self.queues(mode, one(card), one(domain)), peer, socket)
+    }
+
+    /// Hands a connection to the first of these queues whose card takes the order.
+    fn hand_to_first(&self, queues: &[(u64, u64, usize, usize)], peer: &Peer, socket: &OwnedFd) -> Handed {
         let hand = |&(_, _, place, number): &(u64, u64, usize, usize)| {
-            let order = Order::Serve { queue: number as u16, uid };
-            self.places[place].process.as_ref().is_some_and(|process| process.order(order, Some(socket)))
+            let order = Order::Serve { queue: number as u16, peer: peer.clone() };
+            self.places[place].process.as_ref().is_some_and(|process| process.order(&order, Some(socket)))
         };
         let Some(first) = queues.first() else { return Handed::NoQueue };
         if queues.iter().any(hand) {
@@ -291,22 +363,40 @@ impl Cards {
         if hand(first) { Handed::Over } else { Handed::TooMany }
     }
 
-    /// Queues that take programs, among those that are allowed: load, requests, the card's place, the queue's place.
-    fn queues(&self, adapters: Mask, domains: Mask) -> Vec<(u64, u64, usize, usize)> {
+    /// Queues of a mode that take programs, among those that are allowed: load, requests, the card's place, the queue's place.
+    fn queues(&self, mode: Mode, adapters: Mask, domains: Mask) -> Vec<(u64, u64, usize, usize)> {
         let (adapters, domains) = (both(adapters, self.machine.bus.apmask), both(domains, self.machine.bus.aqmask));
         let mut queues = Vec::new();
-        for place in self.serving() {
+        for place in self.serving().filter(|&place| self.machine.cards[place].mode == mode) {
             let card = &self.machine.cards[place];
             for (at, queue) in card.queues.iter().enumerate() {
                 if queue.online && adapters.has(card.id) && domains.has(queue.domain) {
                     let number = self.places[place].first_queue + at;
                     let word = |field| self.state.queue(number, field).load(Relaxed);
-                    let load = weight(Kind::Rsa2048) + word(state::Queue::Load);
-                    queues.push((load, word(state::Queue::Requests), place, number));
+                    queues.push((word(state::Queue::Load), word(state::Queue::Requests), place, number));
                 }
             }
         }
         queues
+    }
+
+    /// The cards whose domains have sockets.
+    pub fn by_domain(&self) -> impl Iterator<Item = &CardConfig> {
+        self.config.cards.iter().filter(|card| card.mode.is_by_domain())
+    }
+
+    /// Has a card do what an administrator orders: its answer will have this number. The card's place.
+    pub fn administer(&self, number: u64, device: Device, from: Peer, order: Vec<u8>) -> Result<usize, Reply> {
+        let place = self.place(device.card).ok_or_else(|| refused(Errno::NODEV, "there is no such card"))?;
+        let card = &self.machine.cards[place];
+        if device.domain.is_some_and(|domain| card.queues.iter().all(|queue| queue.domain != domain)) {
+            return Err(refused(Errno::NODEV, "the card has no such domain"));
+        }
+        let process = self.places[place].process.as_ref().filter(|process| process.ready);
+        let process = process.ok_or_else(|| refused(Errno::NODEV, "the card does not run"))?;
+        let order = Order::Administer { number, from, domain: device.domain, order };
+        let sent = process.order(&order, None);
+        sent.then_some(place).ok_or_else(|| refused(Errno::BUSY, "the card does not take the order now"))
     }
 
     fn place(&self, id: u8) -> Option<usize> {
@@ -347,7 +437,7 @@ impl Cards {
         self.publish();
         if let (false, Some(process)) = (online, &self.places[place].process) {
             for at in changed {
-                process.order(Order::Flush { queue: (self.places[place].first_queue + at) as u16 }, None);
+                process.order(&Order::Flush { queue: (self.places[place].first_queue + at) as u16 }, None);
             }
         }
         Reply::Done
@@ -358,6 +448,7 @@ impl Cards {
         let Some(place) = self.place(id) else { return refused(Errno::NODEV, "there is no such card") };
         let card = &mut self.machine.cards[place];
         card.config = config;
+        card.remark.clear();
         if config {
             card.chkstop = false;
             self.places[place].deaths = Deaths::default();
@@ -370,7 +461,9 @@ impl Cards {
             if let Some(process) = self.places[place].process.take() {
                 process.leave(Instant::now() + LEAVES_IN);
             }
+            self.machine.cards[place].confined = None;
             self.nothing_under_way(place);
+            self.publish();
         }
         Reply::Done
     }
@@ -402,7 +495,7 @@ impl Cards {
         let limit = Instant::now() + LEAVES_IN;
         let processes: Vec<_> = self.places.iter_mut().filter_map(|place| place.process.take()).collect();
         for process in &processes {
-            process.order(Order::Leave, None);
+            process.order(&Order::Leave, None);
         }
         processes.into_iter().for_each(|process| process.leave(limit));
     }

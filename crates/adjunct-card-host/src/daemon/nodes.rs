@@ -1,9 +1,9 @@
 //! Nodes: sockets that allow less than the daemon's own, for containers. zcryptctl makes and changes them.
 
 use super::listen::listen;
-use crate::control::{Item, Node};
-use crate::folder::Folder;
-use crate::machine::Mask;
+use adjunct_card_state::control::{Item, Node};
+use adjunct_card_state::folder::Folder;
+use adjunct_card_state::machine::Mask;
 use rustix::fd::OwnedFd;
 use rustix::io::Errno;
 

@@ -1,16 +1,19 @@
 //! What a card reads: programs that connect, what they ask, and what the daemon orders. One worker at a time does it.
 #![forbid(unsafe_code)]
 
+use super::client::{Asker, Client, Request, refuse};
 use super::connections::{Admission, Connections, Held};
-use super::keys::Tag;
 use super::parked::Parked;
 use super::pending::Waiting;
-use super::worker::{Card, Client, DAEMON, Wanted, Work, lock, refuse};
-use crate::link::{self, Order};
-use crate::state::Queue;
+use super::worker::{Card, DAEMON, Ordered, ROOM, lock};
+use crate::link::Order;
+use crate::peer::{self, Peer};
+use crate::service::{Service, Taken};
 use crate::watch;
-use adjunct_card_protocol::crowd::{self, Side, cpu_time};
-use adjunct_card_protocol::wire::{self, Asked, MAX_REQUEST, Status};
+use adjunct_card_protocol::crowd::cpu_time;
+use adjunct_card_protocol::frame::Frame;
+use adjunct_card_protocol::wire::Status;
+use adjunct_card_state::state::Queue;
 use adjunct_kernels::wipe;
 use rustix::buffer::spare_capacity;
 use rustix::event::Timespec;
@@ -19,8 +22,9 @@ use rustix::fd::OwnedFd;
 use rustix::io::Errno;
 use rustix::net::RecvFlags;
 use rustix::process::{Resource, getrlimit};
+use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
-use std::sync::atomic::Ordering::Relaxed;
+use std::sync::atomic::Ordering::{Relaxed, SeqCst};
 use std::time::{Duration, Instant};
 use zeroize::Zeroizing;
 
@@ -44,26 +48,28 @@ const FEW_REFUSED: u64 = 4;
 const TICK: Timespec = Timespec { tv_sec: 0, tv_nsec: 20_000_000 };
 /// Descriptors that are not for connections of programs.
 const OWN: u64 = 32 + ACCEPTED as u64;
-/// Seconds without a request after which keys are wiped.
+/// Seconds without a request after which what a service keeps is wiped.
 const IDLE: i64 = 60;
 
-/// A program and the keys that its connection has brought: their tags, by place.
-#[derive(Debug)]
-pub struct Served {
+/// A program, and what the service knows of its connection.
+pub(super) struct Served<S: Service> {
     client: Arc<Client>,
-    keys: [Option<Tag>; wire::PLACES],
+    session: S::Session,
+    /// It is read no further until there is room in the queue of its user.
+    waits: bool,
 }
 
-impl Held for Served {
+impl<S: Service> Held for Served<S> {
     fn is_busy(&self) -> bool {
-        self.client.is_busy()
+        self.client.is_busy() || self.waits
     }
 }
 
 /// The state of the worker that reads: connections, and the socket for new ones.
-#[derive(Debug)]
-pub struct Reader {
-    clients: Connections<Served>,
+pub(super) struct Reader<S: Service> {
+    clients: Connections<Served<S>>,
+    /// Connections that are read no further, by their users, in the order in which they asked.
+    full: HashMap<u32, VecDeque<u64>>,
     parked: Parked,
     buffer: Zeroizing<Vec<u8>>,
     /// The socket where programs connect, and the queue that they are for, while this card accepts them itself.
@@ -71,19 +77,20 @@ pub struct Reader {
     /// Time until which no connection is accepted.
     deaf_until: Option<Instant>,
     /// The daemon has ended, or wants this process to: it ends when nothing is left to do.
-    pub leaves: bool,
+    pub(super) leaves: bool,
 }
 
-impl Reader {
+impl<S: Service> Reader<S> {
     /// Makes a reader without connections, with at most so many for each user.
-    pub fn new(each: usize) -> Reader {
+    pub(super) fn new(each: usize) -> Reader<S> {
         let descriptors = getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX);
         let most = usize::try_from(descriptors.saturating_sub(OWN).max(1)).unwrap_or(usize::MAX);
-        let parked = Parked::new(most);
+        let parked = Parked::new(most, S::FACTS.service);
         Reader {
             clients: Connections::new(each, most - parked.most()),
+            full: HashMap::new(),
             parked,
-            buffer: Zeroizing::new(Vec::with_capacity(MAX_REQUEST + 1)),
+            buffer: Zeroizing::new(Vec::with_capacity(S::MAX_REQUEST + 1)),
             programs: None,
             deaf_until: None,
             leaves: false,
@@ -91,13 +98,14 @@ impl Reader {
     }
 }
 
-impl Card {
-    /// How long the next event is waited for. Keys are wiped after a while without requests; after that nothing wakes this process.
-    pub(super) fn limit(&self, reader: &Reader) -> Option<Timespec> {
-        match (reader.leaves, reader.deaf_until, lock(&self.keys).is_empty()) {
+impl<S: Service> Card<S> {
+    /// How long the next event is waited for. What a service keeps is wiped after a while without requests; after that nothing
+    /// wakes this process.
+    pub(super) fn limit(&self, reader: &Reader<S>) -> Option<Timespec> {
+        match (reader.leaves, reader.deaf_until, !self.service.keeps()) {
             (true, ..) => Some(Timespec { tv_sec: 0, tv_nsec: 1_000_000 }),
             (false, Some(_), _) => Some(Timespec { tv_sec: 0, tv_nsec: AFTER_REFUSALS.subsec_nanos().into() }),
-            (false, None, _) if !reader.parked.is_empty() => Some(TICK),
+            (false, None, _) if !reader.parked.is_empty() || !reader.full.is_empty() => Some(TICK),
             (false, None, false) => Some(Timespec { tv_sec: IDLE, tv_nsec: 0 }),
             (false, None, true) => None,
         }
@@ -112,14 +120,17 @@ impl Card {
     }
 
     /// Waits for events, and takes what has come; how many there were.
-    pub(super) fn read(&self, reader: &mut Reader, limit: Option<&Timespec>) -> usize {
+    pub(super) fn read(&self, reader: &mut Reader<S>, limit: Option<&Timespec>) -> usize {
         let mut events: Vec<epoll::Event> = Vec::with_capacity(EVENTS);
         self.accept_again(reader);
         if !reader.parked.is_empty() {
             reader.parked.release(Instant::now());
         }
+        if S::BACKPRESSURE && !reader.full.is_empty() {
+            self.read_on(reader);
+        }
         match watch::waits(|| epoll::wait(&self.events, spare_capacity(&mut events), limit)) {
-            Ok(0) if limit.is_some_and(|limit| limit.tv_sec == IDLE) => lock(&self.keys).clear(),
+            Ok(0) if limit.is_some_and(|limit| limit.tv_sec == IDLE) => self.service.forget(),
             _ => {}
         }
         let count = events.len();
@@ -133,17 +144,52 @@ impl Card {
                 self.accept(reader);
                 continue;
             }
-            let Some(served) = reader.clients.get_mut(number) else { continue };
+            if S::BACKPRESSURE && number == ROOM {
+                // That there is room is seen when it is read next.
+                let _ = rustix::io::read(&self.room, &mut [0; 8][..]);
+                continue;
+            }
             let goes = flags.intersects(EventFlags::HUP | EventFlags::ERR | EventFlags::RDHUP);
-            if goes || !self.receive(&mut reader.buffer, served) {
+            if goes {
                 self.forget(reader, number);
+            } else {
+                self.receive_of(reader, number);
             }
         }
         count
     }
 
+    /// Takes the request of a connection, unless its user has too many that wait and is not refused for that.
+    fn receive_of(&self, reader: &mut Reader<S>, number: u64) {
+        let Some(served) = reader.clients.get_mut(number) else { return };
+        let uid = served.client.peer.uid;
+        if S::BACKPRESSURE && !served.waits && !lock(&self.pending).has_room(uid, Instant::now()) {
+            served.waits = true;
+            reader.full.entry(uid).or_default().push_back(number);
+            self.is_full.store(true, SeqCst);
+        }
+        if !served.waits && !self.receive(&mut reader.buffer, served) {
+            self.forget(reader, number);
+        }
+    }
+
+    /// Reads those again whose users have room.
+    fn read_on(&self, reader: &mut Reader<S>) {
+        for uid in reader.full.keys().copied().collect::<Vec<_>>() {
+            while lock(&self.pending).has_room(uid, Instant::now()) {
+                let Some(number) = reader.full.get_mut(&uid).and_then(VecDeque::pop_front) else { break };
+                // It may have gone.
+                let Some(served) = reader.clients.get_mut(number) else { continue };
+                served.waits = false;
+                self.receive_of(reader, number);
+            }
+        }
+        reader.full.retain(|_, numbers| !numbers.is_empty());
+        self.is_full.store(!reader.full.is_empty(), SeqCst);
+    }
+
     /// Takes a client's request; false where the client is to go.
-    fn receive(&self, buffer: &mut Vec<u8>, served: &mut Served) -> bool {
+    fn receive(&self, buffer: &mut Vec<u8>, served: &mut Served<S>) -> bool {
         let client = &served.client;
         buffer.clear();
         let received = rustix::net::recv(&client.socket, spare_capacity(buffer), RecvFlags::DONTWAIT);
@@ -152,48 +198,50 @@ impl Card {
             Err(_) | Ok((0, _)) => return false,
             Ok(_) => {}
         }
+        let frame = Frame::parse(buffer).filter(|frame| buffer.len() <= S::MAX_REQUEST && self.is_ours(frame, client));
         // One request at a time: who sends the next before the answer is no program of ours.
-        let asked = wire::request(buffer).filter(|_| client.begins());
-        let Some(Asked { kind, place, key, input }) = asked else {
-            wipe_all(buffer);
-            return false;
-        };
-        self.asks(client, crowd::now());
-        if let Some(key) = key {
-            served.keys[place] = Some(self.secret.tag(client.uid, kind, key));
-        }
-        // A tag is of one kind.
-        let found = served.keys[place].map(|tag| (tag, lock(&self.keys).get(&tag)));
-        let key = match (found, key) {
-            (Some((_, Some(there))), _) if there.kind() == kind => Wanted::There(there),
-            (Some((tag, _)), Some(key)) => Wanted::Bytes(Zeroizing::new(key.to_vec()), tag),
-            _ => {
-                wipe_all(buffer);
-                client.answer(Status::NoKey, 0, &[]);
+        let taken = frame.filter(|_| client.begins()).map(|frame| {
+            let taken = self.service.take(&mut served.session, &client.peer, &frame);
+            (frame.head, taken)
+        });
+        wipe_all(buffer);
+        let Some((head, taken)) = taken else { return false };
+        let asker = || Asker::new(Arc::clone(client), head);
+        let (kind, work) = match taken {
+            Taken::Work(kind, work) => (kind, work),
+            Taken::Answer(status) => {
+                asker().answer(status, &[]);
                 return true;
             }
+            Taken::NoRequest => return false,
         };
-        let work = Work { client: Arc::clone(client), key, input: Zeroizing::new(input.to_vec()) };
-        wipe_all(buffer);
         let queue = usize::from(client.queue);
         self.state.queue(queue, Queue::Requests).fetch_add(1, Relaxed);
         // Before a worker can take it out again.
         self.state.queue(queue, Queue::Requestq).fetch_add(1, Relaxed);
-        let pushed = lock(&self.pending).push(kind, client.uid, client.queue, work, Instant::now());
-        if pushed.is_ok() {
-            return true;
-        }
+        let request = Request { asker: asker(), work };
+        let pushed = lock(&self.pending).push(kind, client.peer.uid, client.queue, request, Instant::now());
+        let Err(request) = pushed else { return true };
         self.state.queue(queue, Queue::Requestq).fetch_sub(1, Relaxed);
-        client.answer(Status::Busy, 0, &[]);
+        request.asker.answer(Status::Busy, &[]);
         true
     }
 
-    fn take_orders(&self, reader: &mut Reader) {
+    /// Whether a frame is a request to this service, in the domain that the connection is for.
+    fn is_ours(&self, frame: &Frame<'_>, client: &Client) -> bool {
+        let domain = || self.state.queue(client.queue.into(), Queue::Domain).load(Relaxed);
+        let head = &frame.head;
+        head.service == S::FACTS.service
+            && head.status == 0
+            && (!S::FACTS.mode.is_by_domain() || u64::from(head.domain) == domain())
+    }
+
+    fn take_orders(&self, reader: &mut Reader<S>) {
         for _ in 0..ORDERS {
-            match link::next_order(&self.daemon) {
-                Ok(Some((Order::Serve { queue, uid }, Some(socket)))) => {
-                    if let Err(socket) = self.serve(reader, socket, uid, queue) {
-                        refuse(&socket);
+            match self.daemon.next_order() {
+                Ok(Some((Order::Serve { queue, peer }, Some(socket)))) => {
+                    if let Err(socket) = self.serve(reader, socket, peer, queue) {
+                        refuse(&socket, S::FACTS.service);
                     }
                 }
                 Ok(Some((Order::Listen { queue }, Some(socket)))) => {
@@ -203,7 +251,11 @@ impl Card {
                     }
                 }
                 Ok(Some((Order::Deaf, _))) => self.listen_no_more(reader),
-                Ok(Some((Order::Serve { .. } | Order::Listen { .. }, None))) | Err(Errno::INTR) => {}
+                Ok(Some((Order::Administer { number, from, domain, order }, _))) => {
+                    lock(&self.ordered).push_back(Ordered { number, from, domain, order });
+                    self.is_ordered.store(true, Relaxed);
+                }
+                Ok(Some((Order::Serve { .. } | Order::Listen { .. } | Order::File, _))) | Err(Errno::INTR) => {}
                 Ok(Some((Order::Flush { queue }, _))) => self.flush(reader, Some(queue)),
                 Err(Errno::AGAIN) => return,
                 // The daemon is gone.
@@ -219,17 +271,24 @@ impl Card {
 
     /// Takes a program's connection in, with the request that it has already sent, for which no event comes; gives the connection back where its user
     /// has too many.
-    fn serve(&self, reader: &mut Reader, socket: OwnedFd, uid: u32, queue: u16) -> Result<(), OwnedFd> {
-        match reader.clients.admits(uid) {
+    fn serve(&self, reader: &mut Reader<S>, socket: OwnedFd, mut peer: Peer, queue: u16) -> Result<(), OwnedFd> {
+        match reader.clients.admits(peer.uid) {
             Admission::Taken => {}
             Admission::InPlaceOf(number) => self.forget(reader, number),
             Admission::Refused => return Err(socket),
         }
-        let mut served = Served { client: Arc::new(Client::new(socket, uid, queue)), keys: Default::default() };
-        if !self.receive(&mut reader.buffer, &mut served) {
+        if S::GROUPS {
+            // Nobody is served whose groups are not known.
+            let Ok(groups) = peer::groups(&socket) else { return Ok(()) };
+            peer.groups = groups;
+        }
+        let uid = peer.uid;
+        let client = Arc::new(Client::new(socket, peer, queue));
+        let mut served = Served { client: Arc::clone(&client), session: S::Session::default(), waits: false };
+        // A service that reads on when there is room is told of the request by the system.
+        if !S::BACKPRESSURE && !self.receive(&mut reader.buffer, &mut served) {
             return Ok(());
         }
-        let client = Arc::clone(&served.client);
         let number = reader.clients.insert(uid, served);
         let wanted = EventFlags::IN | EventFlags::RDHUP | EventFlags::ET;
         if epoll::add(&self.events, &client.socket, EventData::new_u64(number), wanted).is_err() {
@@ -239,11 +298,11 @@ impl Card {
     }
 
     /// Accepts programs that have connected, and takes their requests, which have come with them.
-    fn accept(&self, reader: &mut Reader) {
+    fn accept(&self, reader: &mut Reader<S>) {
         let Some((socket, queue)) = &reader.programs else { return };
         let (mut accepted, queue, begin, mut deaf) = (Vec::new(), *queue, cpu_time(), None);
         while accepted.len() < ACCEPTED {
-            match link::accept(socket) {
+            match peer::accept(socket) {
                 Ok(Some(program)) => accepted.push(program),
                 Ok(None) => break,
                 Err(_) => {
@@ -255,11 +314,11 @@ impl Card {
         }
         let (count, mut refused, mut told) = (accepted.len() as u64, 0, 0);
         let now = Instant::now();
-        for (socket, uid) in accepted {
-            let Err(socket) = self.serve(reader, socket, uid, queue) else { continue };
+        for (socket, peer) in accepted {
+            let Err(socket) = self.serve(reader, socket, peer, queue) else { continue };
             refused += 1;
             if refused <= FEW_REFUSED {
-                refuse(&socket);
+                refuse(&socket, S::FACTS.service);
             } else {
                 told += u64::from(!reader.parked.park(socket, now));
             }
@@ -273,12 +332,12 @@ impl Card {
         }
         // Its end takes about as long as its making.
         if let Some(each) = (2 * cpu_time().saturating_sub(begin)).checked_div(count) {
-            self.page.connected(Side::Card, each);
+            self.service.connected(each);
         }
     }
 
     /// Listens again for programs that connect, after a time in which that was not possible.
-    fn accept_again(&self, reader: &mut Reader) {
+    fn accept_again(&self, reader: &mut Reader<S>) {
         if reader.deaf_until.take_if(|until| Instant::now() >= *until).is_some()
             && let Some((socket, _)) = &reader.programs
         {
@@ -287,7 +346,7 @@ impl Card {
     }
 
     /// The daemon accepts programs again.
-    fn listen_no_more(&self, reader: &mut Reader) {
+    fn listen_no_more(&self, reader: &mut Reader<S>) {
         reader.deaf_until = None;
         if let Some((socket, _)) = reader.programs.take() {
             // The daemon has it too: it would stay among the events.
@@ -296,13 +355,13 @@ impl Card {
     }
 
     /// Refuses what waits, and lets the connections go that have nothing under way: those others see their end when that is answered.
-    fn flush(&self, reader: &mut Reader, queue: Option<u16>) {
+    fn flush(&self, reader: &mut Reader<S>, queue: Option<u16>) {
         if reader.programs.as_ref().is_some_and(|(_, ours)| queue.is_none_or(|queue| queue == *ours)) {
             self.listen_no_more(reader);
         }
         for Waiting { work, queue, .. } in lock(&self.pending).flush(queue) {
             self.state.queue(queue.into(), Queue::Requestq).fetch_sub(1, Relaxed);
-            work.client.answer(Status::Again, 0, &[]);
+            work.asker.answer(Status::Again, &[]);
         }
         for number in reader.clients.which(|served| queue.is_none_or(|queue| served.client.queue == queue)) {
             self.forget(reader, number);
@@ -310,12 +369,12 @@ impl Card {
     }
 
     /// Closes a connection for this process's part, and what waits for it is not done; its socket goes with the request that is worked on.
-    fn forget(&self, reader: &mut Reader, number: u64) {
+    fn forget(&self, reader: &mut Reader<S>, number: u64) {
         let Some(Served { client, .. }) = reader.clients.remove(number) else { return };
         if !client.is_busy() {
             return;
         }
-        let cancelled = lock(&self.pending).cancel(client.uid, |work| Arc::ptr_eq(&work.client, &client));
+        let cancelled = lock(&self.pending).cancel(client.peer.uid, |work| work.asker.is(&client));
         if cancelled.is_some() {
             self.state.queue(client.queue.into(), Queue::Requestq).fetch_sub(1, Relaxed);
         }

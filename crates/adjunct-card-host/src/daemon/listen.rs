@@ -22,6 +22,8 @@ pub struct Given {
     pub cards: Option<OwnedFd>,
     /// The socket for tools.
     pub control: Option<OwnedFd>,
+    /// Sockets of domains, by their names ([`socket_name`](adjunct_card_state::folder::socket_name)).
+    pub domains: Vec<(String, OwnedFd)>,
 }
 
 /// Takes the sockets that systemd gives, if it gives any.
@@ -37,7 +39,7 @@ pub fn given() -> Given {
         match name.as_str() {
             "cards" => given.cards = Some(socket),
             "control" => given.control = Some(socket),
-            _ => {}
+            _ => given.domains.push((name, socket)),
         }
     }
     given

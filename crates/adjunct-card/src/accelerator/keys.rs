@@ -86,6 +86,11 @@ impl Keys {
         self.keys.clear();
     }
 
+    /// How many are kept.
+    pub fn count(&self) -> usize {
+        self.keys.len()
+    }
+
     /// Whether there are any.
     pub fn is_empty(&self) -> bool {
         self.keys.is_empty()

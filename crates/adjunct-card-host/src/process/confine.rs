@@ -58,81 +58,92 @@ fn may_lock(bytes: u64) -> bool {
     free || getrlimit(Resource::Memlock).current.is_none_or(|limit| limit >= bytes)
 }
 
-/// Ends the process at any system call but those that a card works with, in all its threads.
+/// Ends the process at any system call but those that a card works with, and those that its service adds, in all its threads; `groups` says whether
+/// the groups of programs are read. Whether there is such a filter for this architecture.
 ///
 /// # Errors
 /// What the system or the filter's compiler says.
-#[cfg(target_arch = "x86_64")]
-pub fn close_filter() -> io::Result<()> {
+#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
+pub fn close_filter(further: &[libc::c_long], groups: bool) -> io::Result<bool> {
     use seccompiler::{
         BpfProgram, SeccompAction, SeccompCmpArgLen, SeccompCmpOp, SeccompCondition, SeccompFilter, SeccompRule,
         TargetArch, apply_filter_all_threads,
     };
     const PROT_EXEC: u64 = libc::PROT_EXEC as u64;
+    #[cfg(target_arch = "x86_64")]
+    const HERE: TargetArch = TargetArch::x86_64;
+    #[cfg(target_arch = "aarch64")]
+    const HERE: TargetArch = TargetArch::aarch64;
     let failed = |error: &dyn std::fmt::Display| io::Error::other(error.to_string());
+    let equal = |argument, value: u64| {
+        SeccompCondition::new(argument, SeccompCmpArgLen::Dword, SeccompCmpOp::Eq, value).map_err(|e| failed(&e))
+    };
+    let rule = |conditions: Vec<SeccompCondition>| SeccompRule::new(conditions).map_err(|e| failed(&e));
     let no_code = || {
         SeccompCondition::new(2, SeccompCmpArgLen::Dword, SeccompCmpOp::MaskedEq(PROT_EXEC), 0).map_err(|e| failed(&e))
     };
-    let anonymous = || {
-        let no_file =
-            SeccompCondition::new(4, SeccompCmpArgLen::Dword, SeccompCmpOp::Eq, 0xffff_ffff).map_err(|e| failed(&e))?;
-        SeccompRule::new(vec![no_file, no_code()?]).map_err(|e| failed(&e))
-    };
-    let plain = [
-        libc::SYS_recvfrom,
-        libc::SYS_recvmsg,
-        libc::SYS_sendto,
-        libc::SYS_sendmsg,
-        libc::SYS_read,
-        libc::SYS_pread64,
-        libc::SYS_write,
-        libc::SYS_accept4,
-        libc::SYS_shutdown,
-        libc::SYS_close,
-        libc::SYS_epoll_wait,
-        libc::SYS_epoll_pwait,
-        libc::SYS_epoll_ctl,
-        libc::SYS_poll,
-        libc::SYS_ppoll,
-        libc::SYS_futex,
-        libc::SYS_munmap,
-        libc::SYS_mremap,
-        libc::SYS_madvise,
-        libc::SYS_brk,
-        libc::SYS_clock_gettime,
-        libc::SYS_getrandom,
-        libc::SYS_rt_sigprocmask,
-        libc::SYS_rt_sigreturn,
-        libc::SYS_sigaltstack,
-        libc::SYS_sched_yield,
-        libc::SYS_getpid,
-        libc::SYS_gettid,
-        libc::SYS_tgkill,
-        libc::SYS_restart_syscall,
-        libc::SYS_exit,
-        libc::SYS_exit_group,
-    ];
     let mut rules: std::collections::BTreeMap<i64, Vec<SeccompRule>> =
-        plain.into_iter().map(|call| (call, Vec::new())).collect();
+        PLAIN.iter().chain(further).map(|&call| (call, Vec::new())).collect();
     // Programs that have connected, and who they are: no socket is made here.
-    let who = [(1, libc::SOL_SOCKET), (2, libc::SO_PEERCRED)].map(|(argument, value)| {
-        let value = u64::from(value.cast_unsigned());
-        SeccompCondition::new(argument, SeccompCmpArgLen::Dword, SeccompCmpOp::Eq, value).map_err(|e| failed(&e))
+    let who = [Some(libc::SO_PEERCRED), groups.then_some(libc::SO_PEERGROUPS)];
+    let who = who.into_iter().flatten().map(|option| {
+        rule(vec![equal(1, u64::from(libc::SOL_SOCKET.cast_unsigned()))?, equal(2, u64::from(option.cast_unsigned()))?])
     });
-    let who = who.into_iter().collect::<io::Result<Vec<_>>>()?;
-    rules.insert(libc::SYS_getsockopt, vec![SeccompRule::new(who).map_err(|e| failed(&e))?]);
-    rules.insert(libc::SYS_mmap, vec![anonymous()?]);
-    rules.insert(libc::SYS_mprotect, vec![SeccompRule::new(vec![no_code()?]).map_err(|e| failed(&e))?]);
-    let filter = SeccompFilter::new(rules, SeccompAction::KillProcess, SeccompAction::Allow, TargetArch::x86_64);
+    rules.insert(libc::SYS_getsockopt, who.collect::<io::Result<Vec<_>>>()?);
+    // Memory without a file.
+    rules.insert(libc::SYS_mmap, vec![rule(vec![equal(4, 0xffff_ffff)?, no_code()?])?]);
+    rules.insert(libc::SYS_mprotect, vec![rule(vec![no_code()?])?]);
+    let filter = SeccompFilter::new(rules, SeccompAction::KillProcess, SeccompAction::Allow, HERE);
     let program: BpfProgram = filter.and_then(TryInto::try_into).map_err(|e| failed(&e))?;
-    apply_filter_all_threads(&program).map_err(|e| failed(&e))
+    apply_filter_all_threads(&program).map_err(|e| failed(&e))?;
+    Ok(true)
 }
 
-/// Cards do not run here.
+/// System calls that every card makes.
+#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
+const PLAIN: &[libc::c_long] = &[
+    // aarch64 has none of these, but the calls of the next lines alone.
+    #[cfg(target_arch = "x86_64")]
+    libc::SYS_epoll_wait,
+    #[cfg(target_arch = "x86_64")]
+    libc::SYS_poll,
+    libc::SYS_epoll_pwait,
+    libc::SYS_epoll_ctl,
+    libc::SYS_ppoll,
+    libc::SYS_recvfrom,
+    libc::SYS_recvmsg,
+    libc::SYS_sendto,
+    libc::SYS_sendmsg,
+    libc::SYS_read,
+    libc::SYS_pread64,
+    libc::SYS_write,
+    libc::SYS_accept4,
+    libc::SYS_shutdown,
+    libc::SYS_close,
+    libc::SYS_futex,
+    libc::SYS_munmap,
+    libc::SYS_mremap,
+    libc::SYS_madvise,
+    libc::SYS_brk,
+    libc::SYS_clock_gettime,
+    libc::SYS_getrandom,
+    libc::SYS_rt_sigprocmask,
+    libc::SYS_rt_sigreturn,
+    libc::SYS_sigaltstack,
+    libc::SYS_sched_yield,
+    libc::SYS_getpid,
+    libc::SYS_gettid,
+    libc::SYS_tgkill,
+    libc::SYS_restart_syscall,
+    libc::SYS_exit,
+    libc::SYS_exit_group,
+];
+
+/// There is no filter for this architecture: false.
 ///
 /// # Errors
-/// Always.
-#[cfg(not(target_arch = "x86_64"))]
-pub fn close_filter() -> io::Result<()> {
-    Err(io::ErrorKind::Unsupported.into())
+/// None.
+#[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
+pub fn close_filter(_further: &[libc::c_long], _groups: bool) -> io::Result<bool> {
+    Ok(false)
 }

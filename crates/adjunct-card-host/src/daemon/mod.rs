@@ -2,24 +2,29 @@
 //! through it. It has one thread, which waits for descriptors alone and sleeps while nothing happens.
 
 mod cards;
+mod files;
 mod listen;
 mod nodes;
 mod process;
 
-use crate::card::refuse;
-use crate::config::{self, Config};
-use crate::control::{MAX_MESSAGE, Reply, Request};
-use crate::folder::Folder;
-use crate::link;
-use crate::machine::Mask;
+use crate::peer::{self, Peer};
+use crate::process::refuse;
+use crate::service::Entry;
 use crate::watch;
 use adjunct_card_protocol::crowd::{self, Page, Side};
-use cards::{Cards, Handed};
+use adjunct_card_protocol::frame::Service;
+use adjunct_card_state::config::{self, Config};
+use adjunct_card_state::control::{Device, MAX_MESSAGE, Reply, Request};
+use adjunct_card_state::folder::Folder;
+use adjunct_card_state::machine::{Mask, Mode};
+use cards::{Cards, Handed, Heard};
+use files::DomainSocket;
 use nodes::{Nodes, RSA_CRT, Refused};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fd::{AsFd, OwnedFd};
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, SendFlags};
+use serde_json::Value;
 use signal_hook::consts::{SIGINT, SIGTERM};
 use std::io::{self, ErrorKind};
 use std::os::unix::fs::DirBuilderExt;
@@ -43,13 +48,32 @@ pub struct Options {
     pub folder: Folder,
     /// Its configuration; `None` for the one at [`config::PATH`], which need not be there.
     pub config: Option<PathBuf>,
+    /// Where the files are that cards keep.
+    pub files: Option<PathBuf>,
+    /// Its services.
+    pub services: &'static [Entry],
 }
 
 /// A tool that has connected.
 struct Tool {
     socket: OwnedFd,
-    uid: u32,
+    peer: Peer,
     until: Instant,
+}
+
+/// A tool that waits for the answer of the card in a place.
+struct Asking {
+    number: u64,
+    place: usize,
+    tool: Tool,
+}
+
+/// What came of a tool's request.
+enum Done {
+    /// The reply.
+    Now(Reply),
+    /// A card replies: the number of the order, and the card's place.
+    Later(u64, usize),
 }
 
 struct Daemon {
@@ -60,7 +84,12 @@ struct Daemon {
     control: OwnedFd,
     /// The sockets are systemd's, and stay.
     given: bool,
+    /// Sockets of domains.
+    domains: Vec<DomainSocket>,
     tools: Vec<Tool>,
+    asking: Vec<Asking>,
+    /// Orders to cards so far.
+    orders: u64,
     signals: UnixStream,
 }
 
@@ -90,14 +119,13 @@ pub fn prepare(folder: &Folder) -> io::Result<()> {
 /// # Errors
 /// What keeps it from starting, in a sentence.
 pub fn run(options: Options) -> io::Result<()> {
-    let config = match &options.config {
-        Some(path) => Config::read(path, true),
-        None => Config::read(config::PATH.as_ref(), false),
-    };
+    let served: Vec<Mode> = options.services.iter().map(|entry| entry.facts.mode).collect();
+    let (path, must_be) = options.config.as_deref().map_or((config::PATH.as_ref(), false), |path| (path, true));
+    let config = Config::read(path, must_be, &served);
     let config = config.map_err(|error| io::Error::new(ErrorKind::InvalidInput, error.to_string()))?;
     let folder = options.folder;
     std::fs::DirBuilder::new().recursive(true).mode(0o755).create(folder.path()).map_err(named(folder.path()))?;
-    let given = listen::given();
+    let mut given = listen::given();
     let runs = |path: PathBuf| {
         io::Error::new(ErrorKind::AddrInUse, format!("{}: another adjunctd runs there", path.display()))
     };
@@ -132,13 +160,19 @@ pub fn run(options: Options) -> io::Result<()> {
     for signal in [SIGTERM, SIGINT] {
         signal_hook::low_level::pipe::register(signal, ends.try_clone()?)?;
     }
-    let mut cards = Cards::new(folder.clone(), config, page).map_err(named(folder.state()))?;
+    let files = files::folder(options.files, &folder);
+    let mut cards = Cards::new(folder.clone(), files, config, options.services, page).map_err(named(folder.state()))?;
+    let mut domains = Vec::new();
+    for card in cards.by_domain() {
+        domains.extend(files::domain_sockets(&folder, card, &mut given.domains)?);
+    }
     cards.start();
     let nodes = Nodes::default();
     watch::start()?;
     watch::this_thread();
-    let daemon = Daemon { folder, cards, nodes, programs, control, given: is_given, tools: Vec::new(), signals };
-    daemon.serve()
+    let (tools, asking) = (Vec::new(), Vec::new());
+    let given = is_given;
+    Daemon { folder, cards, nodes, programs, control, given, domains, tools, asking, orders: 0, signals }.serve()
 }
 
 /// The source of an event that the daemon waits for.
@@ -147,6 +181,7 @@ enum Source {
     Signals,
     Control,
     Programs,
+    Domain(usize),
     Node(usize),
     Card(usize),
     Tool(usize),
@@ -170,7 +205,8 @@ impl Daemon {
                     Source::Control => self.accept_tools(),
                     Source::Programs => accepted += self.accept_programs(None),
                     Source::Node(at) => _ = self.accept_programs(Some(at)),
-                    Source::Card(place) => self.cards.heard(place),
+                    Source::Domain(at) => self.accept_of_domain(at),
+                    Source::Card(place) => self.hear(place),
                     Source::Tool(at) => self.answer(at),
                 }
             }
@@ -181,6 +217,7 @@ impl Daemon {
             before = after;
             let now = Instant::now();
             self.tools.retain(|tool| now < tool.until);
+            self.asking.retain(|asking| now < asking.tool.until);
         }
     }
 
@@ -189,12 +226,14 @@ impl Daemon {
         let fixed = [(Source::Signals, self.signals.as_fd()), (Source::Control, self.control.as_fd())];
         let programs = (!self.cards.one_listens()).then(|| (Source::Programs, self.programs.as_fd()));
         let nodes = self.nodes.0.iter().enumerate().map(|(at, node)| (Source::Node(at), node.socket.as_fd()));
-        let links = self.cards.links().map(|(place, process)| (Source::Card(place), process.link()));
+        let domains = self.domains.iter().enumerate().map(|(at, domain)| (Source::Domain(at), domain.socket.as_fd()));
+        let links = self.cards.links().map(|(place, process)| (Source::Card(place), process.link().as_fd()));
         let tools = self.tools.iter().enumerate().rev().map(|(at, tool)| (Source::Tool(at), tool.socket.as_fd()));
-        let sources: Vec<_> = fixed.into_iter().chain(programs).chain(tools).chain(nodes).chain(links).collect();
+        let sources: Vec<_> =
+            fixed.into_iter().chain(programs).chain(tools).chain(nodes).chain(domains).chain(links).collect();
         let mut descriptors: Vec<_> =
             sources.iter().map(|(_, fd)| PollFd::from_borrowed_fd(*fd, PollFlags::IN)).collect();
-        let first = self.tools.iter().map(|tool| tool.until).min();
+        let first = self.tools.iter().chain(self.asking.iter().map(|asking| &asking.tool)).map(|tool| tool.until).min();
         let limit = first.map(|until| until.saturating_duration_since(Instant::now()));
         let limit = limit.map(|left| Timespec { tv_sec: left.as_secs().cast_signed() + 1, tv_nsec: 0 });
         match watch::waits(|| poll(&mut descriptors, limit.as_ref())) {
@@ -219,10 +258,10 @@ impl Daemon {
         };
         let mut accepted = 0;
         while accepted < ACCEPTED {
-            match link::accept(listener) {
-                Ok(Some((socket, uid))) if allowed => {
-                    if self.cards.serve(adapters, domains, uid, &socket) == Handed::TooMany {
-                        refuse(&socket);
+            match peer::accept(listener) {
+                Ok(Some((socket, peer))) if allowed => {
+                    if self.cards.serve(adapters, domains, &peer, &socket) == Handed::TooMany {
+                        refuse(&socket, Service::Accelerator);
                         return accepted + 1;
                     }
                 }
@@ -239,10 +278,49 @@ impl Daemon {
         accepted
     }
 
+    /// Hands programs to a domain of a card, some at a time. Where it does not serve, a connection is closed.
+    fn accept_of_domain(&self, at: usize) {
+        let Some(domain) = self.domains.get(at) else { return };
+        for _ in 0..ACCEPTED {
+            match peer::accept(&domain.socket) {
+                Ok(Some((socket, peer))) => {
+                    if self.cards.serve_domain(domain.card, domain.domain, &peer, &socket) == Handed::TooMany {
+                        return;
+                    }
+                }
+                Ok(None) => return,
+                Err(_) => {
+                    // Out of descriptors or memory: not again at once.
+                    std::thread::sleep(Duration::from_millis(10));
+                    return;
+                }
+            }
+        }
+    }
+
     fn accept_tools(&mut self) {
-        while let Ok(Some((socket, uid))) = link::accept(&self.control) {
-            if self.tools.len() < TOOLS {
-                self.tools.push(Tool { socket, uid, until: Instant::now() + PATIENCE });
+        while let Ok(Some((socket, peer))) = peer::accept(&self.control) {
+            if self.tools.len() + self.asking.len() < TOOLS {
+                self.tools.push(Tool { socket, peer, until: Instant::now() + PATIENCE });
+            }
+        }
+    }
+
+    /// Takes what a card says; an administrator's tool gets its answer.
+    fn hear(&mut self, place: usize) {
+        match self.cards.heard(place) {
+            Heard::Nothing => {}
+            Heard::Answer(number, reply) => {
+                if let Some(at) = self.asking.iter().position(|asking| asking.number == number) {
+                    tell(&self.asking.remove(at).tool.socket, &reply);
+                }
+            }
+            Heard::Ended(place) => {
+                let (ended, go_on) = self.asking.drain(..).partition(|asking| asking.place == place);
+                self.asking = go_on;
+                let ended: Vec<Asking> = ended;
+                let reply = Reply::Refused(Errno::NODEV.raw_os_error(), "the card has ended".into());
+                ended.iter().for_each(|asking| tell(&asking.tool.socket, &reply));
             }
         }
     }
@@ -251,25 +329,39 @@ impl Daemon {
         if at >= self.tools.len() {
             return;
         }
-        let Tool { socket, uid, .. } = self.tools.remove(at);
+        let tool = self.tools.remove(at);
         let mut message = vec![0; MAX_MESSAGE];
-        let Ok((length @ 1.., _)) = rustix::net::recv(&socket, &mut message[..], RecvFlags::DONTWAIT) else { return };
-        let refused = |(error, why): Refused| Reply::Refused(error.raw_os_error(), why);
-        let reply = match serde_json::from_slice(&message[..length]) {
-            _ if uid != 0 && uid != rustix::process::geteuid().as_raw() => {
+        let Ok((length @ 1.., _)) = rustix::net::recv(&tool.socket, &mut message[..], RecvFlags::DONTWAIT) else {
+            return;
+        };
+        let refused = |(error, why): Refused| Done::Now(Reply::Refused(error.raw_os_error(), why));
+        let done = match serde_json::from_slice(&message[..length]) {
+            _ if !files::may_change(&tool.peer) => {
                 refused((Errno::PERM, "only root and the user of adjunctd may change cards".into()))
             }
-            Ok(request) => self.does(request).unwrap_or_else(refused),
+            Ok(request) => self.does(request, &tool).unwrap_or_else(refused),
             Err(error) => refused((Errno::INVAL, format!("not a request: {error}"))),
         };
-        if let Ok(bytes) = serde_json::to_vec(&reply) {
-            let _ = rustix::net::send(&socket, &bytes, SendFlags::NOSIGNAL | SendFlags::DONTWAIT);
+        match done {
+            Done::Now(reply) => tell(&tool.socket, &reply),
+            Done::Later(number, place) => self.asking.push(Asking { number, place, tool }),
         }
     }
 
-    fn does(&mut self, request: Request) -> Result<Reply, Refused> {
+    /// Has a card do what its administrator orders.
+    fn administer(&mut self, device: Device, order: &Value, tool: &Tool) -> Result<Done, Refused> {
+        let groups = peer::groups(&tool.socket).map_err(|error| (error, "the groups of the user".to_owned()))?;
+        let from = Peer { groups, ..tool.peer.clone() };
+        let order = serde_json::to_vec(order).map_err(|error| (Errno::INVAL, error.to_string()))?;
+        self.orders += 1;
+        let sent = self.cards.administer(self.orders, device, from, order);
+        Ok(sent.map_or_else(Done::Now, |place| Done::Later(self.orders, place)))
+    }
+
+    fn does(&mut self, request: Request, tool: &Tool) -> Result<Done, Refused> {
         let cards = &mut self.cards;
-        Ok(match request {
+        Ok(Done::Now(match request {
+            Request::Administer(device, order) => return self.administer(device, &order, tool),
             Request::SetOnline(device, online) => cards.set_online(device, online),
             Request::SetConfig(card, config) => cards.set_config(card, config),
             Request::SetDefaultDomain(domain) => cards.change_bus(|bus| bus.default_domain = Some(domain)),
@@ -289,7 +381,7 @@ impl Daemon {
             Request::ChangeNode(name, item, allowed) => {
                 self.nodes.change(&name, item, allowed).map(|()| Reply::Done)?
             }
-        })
+        }))
     }
 
     /// Ends the daemon: cards finish what they work on. Systemd's sockets stay. A program that waits there to be accepted would have systemd start the
@@ -304,8 +396,16 @@ impl Daemon {
                 let _ = std::fs::remove_file(path);
             }
         }
+        self.domains.iter().filter_map(|domain| domain.path.as_ref()).for_each(|path| _ = std::fs::remove_file(path));
         self.cards.leave();
         while let Ok(Some(_)) = link::accept(&self.programs) {}
         Ok(())
+    }
+}
+
+/// Replies to a tool.
+fn tell(socket: &OwnedFd, reply: &Reply) {
+    if let Ok(bytes) = serde_json::to_vec(reply) {
+        let _ = rustix::net::send(socket, &bytes, SendFlags::NOSIGNAL | SendFlags::DONTWAIT);
     }
 }

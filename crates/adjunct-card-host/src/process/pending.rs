@@ -14,8 +14,7 @@
 //! their programs do them by themselves, in their own time.
 #![forbid(unsafe_code)]
 
-use crate::config::Limits;
-use adjunct_card_protocol::wire::Kind;
+use adjunct_card_state::config::Limits;
 use std::collections::{HashMap, VecDeque};
 use std::time::{Duration, Instant};
 
@@ -23,7 +22,11 @@ use std::time::{Duration, Instant};
 const PERIOD: Duration = Duration::from_secs(1);
 /// The most users that are remembered though no request of theirs waits.
 const REMEMBERED: usize = 1024;
-const KINDS: usize = Kind::ALL.len();
+/// The time of a worker that a request of a kind is expected to take before any was done, in nanoseconds.
+const FIRST_COST: u64 = 100_000;
+
+/// The number of a kind of requests, by the service's numbers.
+pub type Kind = usize;
 
 /// A request that waits.
 #[derive(Debug)]
@@ -44,7 +47,7 @@ pub struct Waiting<T> {
 #[derive(Debug)]
 struct User<T> {
     /// Requests of the user, by kind.
-    requests: [VecDeque<Waiting<T>>; KINDS],
+    requests: Vec<VecDeque<Waiting<T>>>,
     waiting: usize,
     /// Nanoseconds of workers that the user has had, of a clock that all users share.
     time: u64,
@@ -70,7 +73,7 @@ pub struct Pending<T> {
     users: HashMap<u32, User<T>>,
     /// The users that have requests waiting.
     active: Vec<u32>,
-    counts: [usize; KINDS],
+    counts: Vec<usize>,
     limits: Limits,
     workers: usize,
     /// Requests of a batch.
@@ -82,16 +85,16 @@ pub struct Pending<T> {
     /// Time of the user that was last chosen because it was its turn.
     time: u64,
     /// A worker's time for a request of each kind, in nanoseconds.
-    costs: [u64; KINDS],
+    costs: Vec<u64>,
 }
 
 impl<T> Pending<T> {
-    /// Makes an empty set for so many workers, whose batches have at most so many requests.
-    pub fn new(workers: usize, batch: usize, limits: Limits) -> Pending<T> {
+    /// Makes an empty set of so many kinds, for so many workers, whose batches have at most so many requests.
+    pub fn new(kinds: usize, workers: usize, batch: usize, limits: Limits) -> Pending<T> {
         Pending {
             users: HashMap::new(),
             active: Vec::new(),
-            counts: [0; KINDS],
+            counts: vec![0; kinds],
             limits,
             workers,
             batch,
@@ -99,14 +102,28 @@ impl<T> Pending<T> {
             number: 0,
             ended: 0,
             time: 0,
-            costs: [100_000; KINDS],
+            costs: vec![FIRST_COST; kinds],
         }
+    }
+
+    /// The time of workers that a user may have in a period.
+    fn most(&self) -> Duration {
+        PERIOD * self.workers as u32 * self.limits.share / 100
+    }
+
+    /// Whether a request of a user would be taken in.
+    pub fn has_room(&self, uid: u32, now: Instant) -> bool {
+        self.users.get(&uid).is_none_or(|user| {
+            let is_old = now.duration_since(user.began) >= PERIOD;
+            user.waiting < self.limits.waiting && (is_old || user.busy < self.most())
+        })
     }
 
     /// Takes a request in; gives it back where its user has too much already.
     pub fn push(&mut self, kind: Kind, uid: u32, queue: u16, work: T, now: Instant) -> Result<(), T> {
+        let (kinds, most) = (self.counts.len(), self.most());
         let new = || User {
-            requests: [const { VecDeque::new() }; KINDS],
+            requests: (0..kinds).map(|_| VecDeque::new()).collect(),
             waiting: 0,
             time: 0,
             busy: Duration::ZERO,
@@ -116,7 +133,6 @@ impl<T> Pending<T> {
         if now.duration_since(user.began) >= PERIOD {
             (user.busy, user.began) = (Duration::ZERO, now);
         }
-        let most = PERIOD * self.workers as u32 * self.limits.share / 100;
         if user.waiting >= self.limits.waiting || user.busy >= most {
             return Err(work);
         }
@@ -126,9 +142,9 @@ impl<T> Pending<T> {
         }
         user.waiting += 1;
         self.number += 1;
-        self.counts[kind as usize] += 1;
+        self.counts[kind] += 1;
         let (number, ended) = (self.number, self.ended);
-        user.requests[kind as usize].push_back(Waiting { uid, queue, work, number, ended });
+        user.requests[kind].push_back(Waiting { uid, queue, work, number, ended });
         Ok(())
     }
 
@@ -158,8 +174,8 @@ impl<T> Pending<T> {
     fn next(&self, of: impl Fn(Kind) -> bool) -> Option<(Kind, u64)> {
         let fronts = self.active.iter().filter_map(|uid| self.users.get(uid)).flat_map(|user| {
             let of = &of;
-            Kind::ALL.into_iter().filter(move |&kind| of(kind)).filter_map(move |kind| {
-                let first = user.requests[kind as usize].front()?;
+            (0..self.counts.len()).filter(move |&kind| of(kind)).filter_map(move |kind| {
+                let first = user.requests[kind].front()?;
                 Some((user.time, first.number, kind, first.ended))
             })
         });
@@ -168,14 +184,14 @@ impl<T> Pending<T> {
 
     /// The requests of a kind that wait.
     pub fn waiting(&self, kind: Kind) -> usize {
-        self.counts[kind as usize]
+        self.counts[kind]
     }
 
     /// A batch of a kind: the oldest of each user, then the next of each, and so on, from the user on whose turn it is.
     fn take(&mut self, kind: Kind) -> Vec<Waiting<T>> {
         let turn = |uid: &u32| {
             let user = self.users.get(uid)?;
-            Some((user.time, user.requests[kind as usize].front()?.number, *uid))
+            Some((user.time, user.requests[kind].front()?.number, *uid))
         };
         let mut turns: Vec<_> = self.active.iter().filter_map(turn).collect();
         turns.sort_unstable();
@@ -183,23 +199,22 @@ impl<T> Pending<T> {
             self.time = self.time.max(*time);
         }
         let mut taken = Vec::with_capacity(self.batch);
-        while taken.len() < self.batch && self.counts[kind as usize] > 0 {
+        while taken.len() < self.batch && self.counts[kind] > 0 {
             for &(_, _, uid) in turns.iter().take(self.batch - taken.len()) {
                 let Some(user) = self.users.get_mut(&uid) else { continue };
-                let Some(request) = user.requests[kind as usize].pop_front() else { continue };
-                user.time += self.costs[kind as usize];
+                let Some(request) = user.requests[kind].pop_front() else { continue };
+                user.time += self.costs[kind];
                 self.left(kind, uid);
                 taken.push(request);
             }
-            turns
-                .retain(|(_, _, uid)| self.users.get(uid).is_some_and(|user| !user.requests[kind as usize].is_empty()));
+            turns.retain(|(_, _, uid)| self.users.get(uid).is_some_and(|user| !user.requests[kind].is_empty()));
         }
         taken
     }
 
     /// Notes that a request of this kind and user no longer waits.
     fn left(&mut self, kind: Kind, uid: u32) {
-        self.counts[kind as usize] -= 1;
+        self.counts[kind] -= 1;
         if let Some(user) = self.users.get_mut(&uid) {
             user.waiting -= 1;
             if user.waiting == 0 {
@@ -213,7 +228,7 @@ impl<T> Pending<T> {
         self.running = self.running.saturating_sub(1);
         self.ended += 1;
         let each = busy / users.len().max(1) as u32;
-        let cost = &mut self.costs[kind as usize];
+        let cost = &mut self.costs[kind];
         *cost = *cost - *cost / 8 + u64::try_from(each.as_nanos()).unwrap_or(u64::MAX) / 8;
         for uid in users {
             if let Some(user) = self.users.get_mut(uid) {
@@ -228,8 +243,8 @@ impl<T> Pending<T> {
     /// Takes a request of a user out that is not wanted any more.
     pub fn cancel(&mut self, uid: u32, is: impl Fn(&T) -> bool) -> Option<Waiting<T>> {
         let user = self.users.get_mut(&uid)?;
-        let found = Kind::ALL.into_iter().find_map(|kind| {
-            let requests = &mut user.requests[kind as usize];
+        let found = (0..self.counts.len()).find_map(|kind| {
+            let requests = &mut user.requests[kind];
             let at = requests.iter().rposition(|request| is(&request.work))?;
             Some((kind, requests.remove(at)?))
         });
@@ -241,10 +256,10 @@ impl<T> Pending<T> {
     /// Takes out what waits for a queue, or everything.
     pub fn flush(&mut self, queue: Option<u16>) -> Vec<Waiting<T>> {
         let mut out = Vec::new();
-        for kind in Kind::ALL {
+        for kind in 0..self.counts.len() {
             for uid in self.active.clone() {
                 let Some(user) = self.users.get_mut(&uid) else { continue };
-                let requests = &mut user.requests[kind as usize];
+                let requests = &mut user.requests[kind];
                 let (flushed, kept): (VecDeque<_>, _) =
                     requests.drain(..).partition(|request| queue.is_none_or(|queue| request.queue == queue));
                 *requests = kept;
@@ -264,12 +279,16 @@ impl<T> Pending<T> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use adjunct::catalogue::LANES;
+    /// Three kinds, and batches of eight.
+    const LANES: usize = 8;
+    const RSA_2048: Kind = 0;
+    const RSA_4096: Kind = 2;
+    const KINDS: usize = 3;
 
     const LIMITS: Limits = Limits { waiting: 64, share: 100, connections: 64 };
 
     fn pending(workers: usize) -> Pending<u32> {
-        Pending::new(workers, LANES, LIMITS)
+        Pending::new(KINDS, workers, LANES, LIMITS)
     }
 
     fn push_of(pending: &mut Pending<u32>, kind: Kind, uid: u32, works: std::ops::Range<u32>) {
@@ -278,7 +297,7 @@ mod tests {
     }
 
     fn push(pending: &mut Pending<u32>, uid: u32, works: std::ops::Range<u32>) {
-        push_of(pending, Kind::Rsa2048, uid, works);
+        push_of(pending, RSA_2048, uid, works);
     }
 
     fn works(pending: &mut Pending<u32>) -> Vec<u32> {
@@ -289,7 +308,7 @@ mod tests {
     }
 
     fn done(pending: &mut Pending<u32>, users: &[u32]) {
-        pending.done(Kind::Rsa2048, users, Duration::from_millis(1));
+        pending.done(RSA_2048, users, Duration::from_millis(1));
     }
 
     #[test]
@@ -297,7 +316,7 @@ mod tests {
         let mut pending = pending(2);
         assert!(works(&mut pending).is_empty() && pending.is_idle());
         push(&mut pending, 1, 0..3);
-        assert!(matches!(pending.choose(false), Choice::Gather(Kind::Rsa2048, 3)), "more may come");
+        assert!(matches!(pending.choose(false), Choice::Gather(RSA_2048, 3)), "more may come");
         assert_eq!(works(&mut pending), [0, 1, 2]);
         push(&mut pending, 1, 3..10);
         assert!(works(&mut pending).is_empty(), "seven, and one works");
@@ -317,31 +336,31 @@ mod tests {
         push(&mut pending, 2, 100..102);
         push(&mut pending, 3, 200..201);
         assert_eq!(works(&mut pending), [0, 100, 200, 1, 101, 2, 3, 4]);
-        assert!(pending.waiting(Kind::Rsa2048) == 11);
+        assert!(pending.waiting(RSA_2048) == 11);
     }
 
     #[test]
     fn one_user_s_requests_keep_no_other_waiting() {
         // However many they are: the next batch begins with the other's.
-        for kind in Kind::ALL {
-            let mut pending: Pending<u32> = Pending::new(2, LANES, Limits { waiting: 5000, ..LIMITS });
-            push_of(&mut pending, Kind::Rsa4096, 1, 0..4000);
+        for kind in 0..KINDS {
+            let mut pending: Pending<u32> = Pending::new(KINDS, 2, LANES, Limits { waiting: 5000, ..LIMITS });
+            push_of(&mut pending, RSA_4096, 1, 0..4000);
             for _ in 0..20 {
                 works(&mut pending);
                 works(&mut pending);
-                pending.done(Kind::Rsa4096, &[1; 8], Duration::from_millis(4));
-                pending.done(Kind::Rsa4096, &[1; 8], Duration::from_millis(4));
+                pending.done(RSA_4096, &[1; 8], Duration::from_millis(4));
+                pending.done(RSA_4096, &[1; 8], Duration::from_millis(4));
             }
             works(&mut pending);
             works(&mut pending);
             push_of(&mut pending, kind, 2, 9000..9001);
-            pending.done(Kind::Rsa4096, &[1; 8], Duration::from_millis(4));
+            pending.done(RSA_4096, &[1; 8], Duration::from_millis(4));
             assert!(works(&mut pending).contains(&9000), "{kind:?}");
             // And where a worker was free when it came, once the other has ended, though one works all the time.
-            pending.done(Kind::Rsa4096, &[1; 8], Duration::from_millis(4));
+            pending.done(RSA_4096, &[1; 8], Duration::from_millis(4));
             push_of(&mut pending, kind, 2, 9001..9002);
             let first = works(&mut pending);
-            pending.done(Kind::Rsa4096, &[1; 8], Duration::from_millis(4));
+            pending.done(RSA_4096, &[1; 8], Duration::from_millis(4));
             assert!(first.contains(&9001) || works(&mut pending).contains(&9001), "{kind:?}");
         }
     }
@@ -349,29 +368,29 @@ mod tests {
     #[test]
     fn a_kind_is_passed_over_once_where_others_have_whole_batches() {
         let mut pending = pending(2);
-        push_of(&mut pending, Kind::Rsa4096, 1, 0..40);
-        push_of(&mut pending, Kind::Rsa2048, 1, 100..103);
-        push_of(&mut pending, Kind::Rsa4096, 1, 40..60);
+        push_of(&mut pending, RSA_4096, 1, 0..40);
+        push_of(&mut pending, RSA_2048, 1, 100..103);
+        push_of(&mut pending, RSA_4096, 1, 40..60);
         assert_eq!((works(&mut pending).len(), works(&mut pending).len()), (8, 8));
         // It is the oldest of its user by now, and is not gathered for while another kind has a whole batch.
         for expected in [[16, 17, 18], [24, 25, 26], [32, 33, 34], [100, 101, 102]] {
-            pending.done(Kind::Rsa4096, &[1; 8], Duration::from_millis(4));
+            pending.done(RSA_4096, &[1; 8], Duration::from_millis(4));
             assert_eq!(works(&mut pending)[..3], expected);
         }
     }
 
     #[test]
     fn users_get_the_same_time_whatever_they_ask_for() {
-        let mut pending: Pending<u32> = Pending::new(1, 1, LIMITS);
+        let mut pending: Pending<u32> = Pending::new(KINDS, 1, 1, LIMITS);
         let mut had = [Duration::ZERO; 2];
         for round in 0..400 {
-            for (uid, kind) in [(1, Kind::Rsa4096), (2, Kind::Rsa2048)] {
+            for (uid, kind) in [(1, RSA_4096), (2, RSA_2048)] {
                 while pending.waiting(kind) < 4 {
                     push_of(&mut pending, kind, uid, round..round + 1);
                 }
             }
             let Choice::Batch(kind, taken) = pending.choose(false) else { panic!("something waits") };
-            let time = Duration::from_micros(if kind == Kind::Rsa4096 { 2000 } else { 300 });
+            let time = Duration::from_micros(if kind == RSA_4096 { 2000 } else { 300 });
             had[taken[0].uid as usize - 1] += time;
             pending.done(kind, &[taken[0].uid], time);
         }
@@ -381,7 +400,7 @@ mod tests {
 
     #[test]
     fn without_lanes_each_request_is_a_batch_and_no_worker_waits() {
-        let mut pending: Pending<u32> = Pending::new(2, 1, LIMITS);
+        let mut pending: Pending<u32> = Pending::new(KINDS, 2, 1, LIMITS);
         push(&mut pending, 1, 0..3);
         assert_eq!([works(&mut pending), works(&mut pending), works(&mut pending)], [vec![0], vec![1], vec![]]);
         done(&mut pending, &[1]);
@@ -390,17 +409,17 @@ mod tests {
 
     #[test]
     fn a_user_has_limits() {
-        let mut pending = Pending::new(1, LANES, Limits { waiting: 16, share: 50, ..LIMITS });
+        let mut pending = Pending::new(KINDS, 1, LANES, Limits { waiting: 16, share: 50, ..LIMITS });
         push(&mut pending, 1, 0..16);
         let now = Instant::now();
-        assert_eq!(pending.push(Kind::Rsa4096, 1, 0, 16, now), Err(16));
-        assert_eq!(pending.push(Kind::Rsa4096, 2, 0, 17, now), Ok(()));
+        assert_eq!(pending.push(RSA_4096, 1, 0, 16, now), Err(16));
+        assert_eq!(pending.push(RSA_4096, 2, 0, 17, now), Ok(()));
         // Half of a second of one worker is used up, by one of the two.
         assert_eq!(works(&mut pending).len(), 8);
-        pending.done(Kind::Rsa2048, &[1; 8], Duration::from_millis(501));
-        assert_eq!(pending.push(Kind::Rsa2048, 1, 0, 18, now), Err(18));
-        assert_eq!(pending.push(Kind::Rsa2048, 2, 0, 19, now), Ok(()));
-        assert_eq!(pending.push(Kind::Rsa2048, 1, 0, 20, now + PERIOD), Ok(()));
+        pending.done(RSA_2048, &[1; 8], Duration::from_millis(501));
+        assert_eq!(pending.push(RSA_2048, 1, 0, 18, now), Err(18));
+        assert_eq!(pending.push(RSA_2048, 2, 0, 19, now), Ok(()));
+        assert_eq!(pending.push(RSA_2048, 1, 0, 20, now + PERIOD), Ok(()));
     }
 
     #[test]
@@ -408,7 +427,7 @@ mod tests {
         let mut pending: Pending<u32> = pending(1);
         let now = Instant::now();
         for (queue, work) in [(0, 1), (1, 2), (0, 3)] {
-            pending.push(Kind::Rsa3072, 1, queue, work, now).unwrap();
+            pending.push(1, 1, queue, work, now).unwrap();
         }
         assert_eq!(pending.flush(Some(0)).into_iter().map(|request| request.work).collect::<Vec<_>>(), [1, 3]);
         assert_eq!(works(&mut pending), [2]);

@@ -1,10 +1,10 @@
 //! A card's process, as the daemon sees it.
 
-use crate::config::{CardConfig, Config};
-use crate::folder::Folder;
-use crate::link::{self, Order};
+use crate::link::{Link, Order};
+use crate::process::Setup;
+use adjunct_card_protocol::frame::Service;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
+use rustix::fd::OwnedFd;
 use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
 use std::fs::File;
 use std::io;
@@ -24,25 +24,24 @@ const MASK: &str = "ADJUNCT_CPU";
 #[derive(Debug)]
 pub struct Process {
     child: Child,
-    link: OwnedFd,
+    link: Link,
     /// Its tests have passed.
     pub ready: bool,
 }
 
 impl Process {
-    /// Starts a card's process.
+    /// Starts a card's process, with the state's file and the files of its service.
     ///
     /// # Errors
     /// What the system says.
-    pub fn start(folder: &Folder, config: &Config, card: &CardConfig, state: &File) -> io::Result<Process> {
+    pub fn start(setup: &Setup, service: Service, state: &File, files: &[OwnedFd]) -> io::Result<Process> {
         let (link, theirs) = socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None)?;
+        let link = Link::new(link, service);
+        files.iter().try_for_each(|file| link.order(&Order::File, Some(file)))?;
         // Not by its name: that may be another version's after an upgrade. Its two descriptors come as standard input and output.
         let child = Command::new("/proc/self/exe")
             .arg(CARD)
-            .arg(folder.path())
-            .args([card.workers, config.waiting, config.connections].map(|number| number.to_string()))
-            .arg(config.share.to_string())
-            .arg(u8::from(config.without_lanes).to_string())
+            .args(setup.words())
             .env_clear()
             // What is masked of the CPU for the daemon is for its cards.
             .envs(std::env::var_os(MASK).map(|mask| (MASK, mask)))
@@ -53,8 +52,8 @@ impl Process {
     }
 
     /// The daemon's end of the link to the process.
-    pub fn link(&self) -> BorrowedFd<'_> {
-        self.link.as_fd()
+    pub fn link(&self) -> &Link {
+        &self.link
     }
 
     /// Number of the process.
@@ -63,8 +62,8 @@ impl Process {
     }
 
     /// Sends the process an order; whether it could be sent.
-    pub fn order(&self, order: Order, descriptor: Option<&OwnedFd>) -> bool {
-        link::order(&self.link, order, descriptor).is_ok()
+    pub fn order(&self, order: &Order, descriptor: Option<&OwnedFd>) -> bool {
+        self.link.order(order, descriptor).is_ok()
     }
 
     /// Waits at most `milliseconds` until the process can take an order.
@@ -90,7 +89,7 @@ impl Process {
 
     /// Has the process finish what it works on and end, and waits for that until `limit`.
     pub fn leave(mut self, limit: Instant) {
-        self.order(Order::Leave, None);
+        self.order(&Order::Leave, None);
         while Instant::now() < limit {
             match self.child.try_wait() {
                 Ok(None) => std::thread::sleep(Duration::from_millis(2)),

@@ -1,0 +1,46 @@
+//! What runs cards: adjunctd, and the host of a card's process. What a card does for programs is a service's ([`service`]); a program with a table of
+//! services is an adjunctd ([`run`]).
+//!
+//! * [`service`]: what a service says of itself, and what it is asked.
+//! * [`daemon`]: adjunctd. It holds what is configured and counted, no keys, and hands connections of programs to cards.
+//! * [`process`]: a card's process, whatever its service.
+//! * [`peer`]: the user at the other side of a connection.
+
+pub mod daemon;
+mod link;
+pub mod peer;
+pub mod process;
+pub mod service;
+mod watch;
+
+use adjunct_card_state::arguments::Arguments;
+use adjunct_card_state::folder::Folder;
+use clap::Parser as _;
+use service::Entry;
+use std::process::ExitCode;
+
+/// Runs adjunctd with these services, or by its first argument a card's process of one of them.
+pub fn run(services: &'static [Entry]) -> ExitCode {
+    let mut arguments = std::env::args_os();
+    let done = match arguments.nth(1) {
+        Some(first) if first == daemon::CARD => process::start(services, &arguments.collect::<Vec<_>>()),
+        _ => {
+            let arguments = Arguments::parse();
+            let folder = Folder::at(arguments.folder);
+            if arguments.prepare {
+                daemon::prepare(&folder)
+            } else {
+                daemon::run(daemon::Options { folder, config: arguments.config, files: arguments.files, services })
+            }
+        }
+    };
+    match done {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            // The words say it without the number.
+            let line = error.to_string();
+            eprintln!("adjunctd: {}", line.split(" (os error ").next().unwrap_or(&line));
+            ExitCode::FAILURE
+        }
+    }
+}

@@ -1,0 +1,131 @@
+//! A program's connection, its requests, and their answers.
+#![forbid(unsafe_code)]
+
+use crate::peer::Peer;
+use adjunct_card_protocol::frame::{self, Head, Service};
+use adjunct_card_protocol::wire::Status;
+use adjunct_kernels::wipe;
+use rustix::fd::OwnedFd;
+use rustix::net::{RecvFlags, SendFlags, Shutdown};
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::sync::atomic::Ordering::{AcqRel, Relaxed};
+
+/// The longest answer that needs no memory of its own, in bytes.
+const SHORT: usize = 1024;
+
+/// A program's connection.
+#[derive(Debug)]
+pub(super) struct Client {
+    pub(super) socket: OwnedFd,
+    pub(super) peer: Peer,
+    /// The queue that it is for: its place in the state.
+    pub(super) queue: u16,
+    /// A request of the client waits or is worked on: there may be one at a time.
+    busy: AtomicBool,
+}
+
+impl Client {
+    /// Makes a client that has not asked yet.
+    pub(super) fn new(socket: OwnedFd, peer: Peer, queue: u16) -> Client {
+        Client { socket, peer, queue, busy: AtomicBool::new(false) }
+    }
+
+    /// Whether a request of it waits or is worked on.
+    pub(super) fn is_busy(&self) -> bool {
+        self.busy.load(Relaxed)
+    }
+
+    /// Notes that the client asks; false where it does so before its last request was answered.
+    pub(super) fn begins(&self) -> bool {
+        !self.busy.swap(true, AcqRel)
+    }
+
+    /// Answers the client's request. A client that does not take its answers is let go: the reader sees its end.
+    fn answer(&self, head: &Head, fields: &[(u16, &[u8])]) {
+        // First: it may ask again as soon as it has the answer.
+        self.busy.swap(false, AcqRel);
+        if !answer(&self.socket, head, fields) {
+            let _ = rustix::net::shutdown(&self.socket, Shutdown::Both);
+        }
+    }
+}
+
+/// The program that waits for the answer to a request. Where it is dropped without one, the program is told that the card could not do it.
+#[derive(Debug)]
+pub struct Asker {
+    client: Option<Arc<Client>>,
+    head: Head,
+}
+
+impl Asker {
+    pub(super) fn new(client: Arc<Client>, head: Head) -> Asker {
+        Asker { client: Some(client), head }
+    }
+
+    /// The user who asks; `None` where that has been answered.
+    pub fn peer(&self) -> Option<&Peer> {
+        self.client.as_ref().map(|client| &client.peer)
+    }
+
+    /// The head of the request.
+    pub fn head(&self) -> &Head {
+        &self.head
+    }
+
+    /// Answers: [`Status::Done`] with fields, or why not.
+    pub fn answer(mut self, status: Status, fields: &[(u16, &[u8])]) {
+        self.answer_with(status as u16, fields);
+    }
+
+    /// Answers with a status of the service's own numbers.
+    pub fn answer_with(&mut self, status: u16, fields: &[(u16, &[u8])]) {
+        if let Some(client) = self.client.take() {
+            client.answer(&Head { status, ..self.head }, fields);
+        }
+    }
+
+    pub(super) fn is(&self, other: &Arc<Client>) -> bool {
+        self.client.as_ref().is_some_and(|client| Arc::ptr_eq(client, other))
+    }
+}
+
+impl Drop for Asker {
+    fn drop(&mut self) {
+        self.answer_with(Status::Failed as u16, &[]);
+    }
+}
+
+/// A request of a batch: who asked, and what the service made of it.
+#[derive(Debug)]
+pub struct Request<W> {
+    /// The program that waits for the answer.
+    pub asker: Asker,
+    /// The request.
+    pub work: W,
+}
+
+/// Tells a program that has connected that there are too many. Its request is taken off the socket, but for its first byte unread: the end of
+/// a socket where something waits is an error to the other side, which it sees before the answer.
+pub fn refuse(socket: &OwnedFd, service: Service) {
+    let _ = rustix::net::recv(socket, &mut [0; 1][..], RecvFlags::DONTWAIT);
+    let status = Status::Connections as u16;
+    answer(socket, &Head { service, domain: 0, call: 0, status, number: 0 }, &[]);
+}
+
+/// Sends an answer; false where the other side has gone, or has not taken earlier ones.
+fn answer(socket: &OwnedFd, head: &Head, fields: &[(u16, &[u8])]) -> bool {
+    let (mut short, mut long) = ([0; SHORT], Vec::new());
+    let Some(length) = frame::length(fields) else { return false };
+    let message = if length <= SHORT {
+        &mut short[..length]
+    } else {
+        long.resize(length, 0);
+        &mut long[..]
+    };
+    let sent = frame::write(message, head, fields).is_some()
+        && rustix::net::send(socket, message, SendFlags::NOSIGNAL | SendFlags::DONTWAIT).is_ok();
+    // What is decrypted is secret.
+    wipe(message);
+    sent
+}

@@ -23,7 +23,7 @@ use rustix::fd::{AsRawFd, BorrowedFd, FromRawFd, IntoRawFd, OwnedFd, RawFd};
 use rustix::io::Errno;
 use rustix::net::addr::{SocketAddrArg, SocketAddrLen, SocketAddrOpaque};
 use rustix::net::sockopt::socket_cookie;
-use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType};
+use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketAddrUnix, SocketFlags, SocketType};
 use rustix::thread::{SecureComputingMode, secure_computing_mode};
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 use std::sync::atomic::{AtomicI32, AtomicU32, AtomicU64};
@@ -74,24 +74,54 @@ struct Place {
     fd: AtomicI32,
     taken: AtomicU32,
     generation: AtomicU32,
+    /// The [`Peer::of`] of the connection.
+    of: AtomicU32,
     cookie: AtomicU64,
     keys: [AtomicU64; wire::PLACES],
 }
 
-static PLACES_OF_PROCESS: [Place; PLACES] = [const {
-    Place {
-        fd: AtomicI32::new(0),
-        taken: AtomicU32::new(0),
-        generation: AtomicU32::new(0),
-        cookie: AtomicU64::new(0),
-        keys: [const { AtomicU64::new(0) }; wire::PLACES],
+/// The connections of this process that wait to be used.
+struct Pool([Place; PLACES]);
+
+impl Pool {
+    const fn new() -> Pool {
+        Pool(
+            [const {
+                Place {
+                    fd: AtomicI32::new(0),
+                    taken: AtomicU32::new(0),
+                    generation: AtomicU32::new(0),
+                    of: AtomicU32::new(0),
+                    cookie: AtomicU64::new(0),
+                    keys: [const { AtomicU64::new(0) }; wire::PLACES],
+                }
+            }; PLACES],
+        )
     }
-}; PLACES];
+}
+
+/// Connections to accelerators.
+static ACCELERATORS: Pool = Pool::new();
+/// Connections to services of secure keys.
+static SERVICES: Pool = Pool::new();
+
+/// A socket, and whom this process takes for its owner.
+pub(super) struct Peer<'a> {
+    pub(super) address: &'a SocketAddrUnix,
+    /// The socket, as a number of its own among the addresses that this process asks.
+    pub(super) of: u32,
+    /// The user beside root who may be at the other side.
+    pub(super) owner: u32,
+    /// Whether the socket is asked under a filter of system calls, too.
+    pub(super) under_filters: bool,
+}
 
 /// A connection.
 struct Connection {
     fd: RawFd,
     cookie: u64,
+    /// The [`Peer::of`] of the socket.
+    of: u32,
     keys: Keys,
     /// No reply has come yet.
     new: bool,
@@ -112,16 +142,20 @@ impl Connection {
         }
     }
 
-    /// Takes one of this process's idle connections.
-    fn waiting() -> Option<Connection> {
+    /// Takes one of this process's idle connections to a socket.
+    fn waiting(pool: &Pool, of: u32) -> Option<Connection> {
         let generation = fork::generation();
-        for place in &PLACES_OF_PROCESS {
-            if place.fd.load(Relaxed) == 0 || place.taken.swap(1, Acquire) != 0 {
+        for place in &pool.0 {
+            if place.fd.load(Relaxed) == 0 || place.of.load(Relaxed) != of || place.taken.swap(1, Acquire) != 0 {
+                continue;
+            }
+            if place.of.load(Relaxed) != of {
+                place.taken.store(0, Release);
                 continue;
             }
             let fd = place.fd.swap(0, AcqRel);
             let keys = place.keys.each_ref().map(|key| key.load(Relaxed));
-            let found = Connection { fd: fd - 1, cookie: place.cookie.load(Relaxed), keys, new: false };
+            let found = Connection { fd: fd - 1, cookie: place.cookie.load(Relaxed), of, keys, new: false };
             let ours = place.generation.load(Relaxed) == generation;
             place.taken.store(0, Release);
             match (fd, ours) {
@@ -135,8 +169,8 @@ impl Connection {
     }
 
     /// Keeps the connection for the next request, or closes it where there is no place.
-    fn keep(self) {
-        for place in &PLACES_OF_PROCESS {
+    fn keep(self, pool: &Pool) {
+        for place in &pool.0 {
             if place.fd.load(Relaxed) != 0 || place.taken.swap(1, Acquire) != 0 {
                 continue;
             }
@@ -145,6 +179,7 @@ impl Connection {
                 place.cookie.store(self.cookie, Relaxed);
                 place.keys.iter().zip(self.keys).for_each(|(place, key)| place.store(key, Relaxed));
                 place.generation.store(fork::generation(), Relaxed);
+                place.of.store(self.of, Relaxed);
                 place.fd.store(self.fd + 1, Release);
             }
             place.taken.store(0, Release);
@@ -155,20 +190,28 @@ impl Connection {
         self.close();
     }
 
-    /// Makes a connection, to a daemon of root or of the user who made the page.
+    /// Makes a connection to an accelerator, by a daemon of root or of the user who made the page.
     fn new(client: &Client) -> Result<Connection, Refused> {
+        let begin = crowd::cpu_time();
+        let peer = Peer { address: &client.address, of: 0, owner: client.owner, under_filters: client.under_filters };
+        Connection::open(&peer).inspect(|_| {
+            client.page.connected(Side::Program, crowd::cpu_time().saturating_sub(begin));
+        })
+    }
+
+    /// Makes a connection, to a process of root or of the owner.
+    fn open(to: &Peer<'_>) -> Result<Connection, Refused> {
         // Not the first connection of all alone: a filter may have been closed at any time.
-        if !client.under_filters && filtered() {
+        if !to.under_filters && filtered() {
             return Err(Refused::Unreachable);
         }
         let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
-        let begin = crowd::cpu_time();
         let connected = || {
             let socket = rustix::net::socket_with(AddressFamily::UNIX, SocketType::SEQPACKET, flags, None)?;
             // It does not wait: where too many wait to be accepted, it fails.
-            rustix::net::connect(&socket, &client.address)?;
+            rustix::net::connect(&socket, to.address)?;
             let peer = peer(&socket)?;
-            if peer != 0 && peer != client.owner {
+            if peer != 0 && peer != to.owner {
                 return Err(Errno::PERM);
             }
             let socket = match rustix::io::fcntl_dupfd_cloexec(&socket, LOWEST) {
@@ -176,12 +219,9 @@ impl Connection {
                 Err(_) => socket,
             };
             let cookie = socket_cookie(&socket)?;
-            Ok::<_, Errno>(Connection { fd: socket.into_raw_fd(), cookie, keys: Keys::default(), new: true })
+            Ok::<_, Errno>(Connection { fd: socket.into_raw_fd(), cookie, of: to.of, keys: Keys::default(), new: true })
         };
-        let made = connected().inspect(|_| {
-            client.page.connected(Side::Program, crowd::cpu_time().saturating_sub(begin));
-        });
-        made.map_err(|error| match error {
+        connected().map_err(|error| match error {
             Errno::CONNREFUSED => Refused::Nobody,
             Errno::AGAIN => Refused::Full,
             _ => Refused::Unreachable,
@@ -293,7 +333,7 @@ fn send(socket: BorrowedFd<'_>, message: &[u8]) -> bool {
 /// Whether a connection waits to be used. It may be gone until it is.
 pub(super) fn is_there() -> bool {
     let generation = fork::generation();
-    PLACES_OF_PROCESS.iter().any(|place| place.fd.load(Relaxed) != 0 && place.generation.load(Relaxed) == generation)
+    ACCELERATORS.0.iter().any(|place| place.fd.load(Relaxed) != 0 && place.generation.load(Relaxed) == generation)
 }
 
 /// Whether a filter of system calls is in force. A filter that kills for prctl would kill for a socket, too.
@@ -321,7 +361,7 @@ fn peer(socket: &OwnedFd) -> Result<u32, Errno> {
 
 /// Has a card do a request until a time of the clock, over a kept connection or a new one; once more if the card went away.
 pub(super) fn exchange(client: &Client, wanted: &Wanted<'_, '_>, out: &mut [u8], until: u64) -> Result<(), Refused> {
-    let mut found = Connection::waiting();
+    let mut found = Connection::waiting(&ACCELERATORS, 0);
     for last in [false, true] {
         let mut connection = match found.take() {
             Some(connection) => connection,
@@ -329,7 +369,7 @@ pub(super) fn exchange(client: &Client, wanted: &Wanted<'_, '_>, out: &mut [u8],
         };
         match connection.ask(wanted, out, until) {
             Ok(()) => {
-                connection.keep();
+                connection.keep(&ACCELERATORS);
                 return Ok(());
             }
             // Where the daemon has ended meanwhile, a connection to a socket of systemd's would start it again.
@@ -337,7 +377,7 @@ pub(super) fn exchange(client: &Client, wanted: &Wanted<'_, '_>, out: &mut [u8],
                 connection.close()
             }
             Err(refused @ (Refused::Said(Status::Busy | Status::Invalid) | Refused::Unfit)) => {
-                connection.keep();
+                connection.keep(&ACCELERATORS);
                 return Err(refused);
             }
             // A reply may still come: for nobody.
@@ -349,6 +389,42 @@ pub(super) fn exchange(client: &Client, wanted: &Wanted<'_, '_>, out: &mut [u8],
         }
     }
     Err(Refused::Gone)
+}
+
+/// Sends a message to a service and receives its reply, which `is_reply` knows: its length. Until a time of the clock it is waited for; once more if the
+/// service went away, which it may have done since the last message.
+pub(super) fn converse(
+    to: &Peer<'_>,
+    message: &[u8],
+    reply: &mut [u8],
+    until: u64,
+    is_reply: impl Fn(&[u8]) -> bool,
+) -> Result<usize, Refused> {
+    loop {
+        let kept = Connection::waiting(&SERVICES, to.of);
+        let again = kept.is_some();
+        let connection = match kept {
+            Some(connection) => connection,
+            None => Connection::open(to)?,
+        };
+        let received = match connection.socket() {
+            Some(socket) if send(socket, message) => connection.receive(reply, until),
+            _ => Err(Refused::Gone),
+        };
+        match received {
+            Ok(length) if is_reply(&reply[..length]) => {
+                connection.keep(&SERVICES);
+                return Ok(length);
+            }
+            // Each such connection is closed, and a new one is the last.
+            Err(Refused::Gone) if again => connection.close(),
+            // A reply may still come: for nobody.
+            received => {
+                connection.close();
+                return Err(received.err().unwrap_or(Refused::Gone));
+            }
+        }
+    }
 }
 
 #[cfg(test)]

@@ -3,6 +3,8 @@
 //!
 //! * [`wire`]: what an accelerator is asked and replies.
 //! * [`frame`]: the frame of a message to a service of any mode.
+//! * [`reference`]: what stands for a key that only a card can use.
+//! * [`secure`]: the client for such keys.
 //! * [`crowd`]: the page by which all know how crowded the machine is.
 //! * This module: the client, which asks a card for an operation.
 //!
@@ -24,6 +26,8 @@ mod connection;
 pub mod crowd;
 mod deadline;
 pub mod frame;
+pub mod reference;
+pub mod secure;
 pub mod wire;
 
 use adjunct_base::catalogue::{Queue, Refusal};
@@ -103,6 +107,7 @@ static LATE: AtomicU64 = AtomicU64::new(0);
 /// be expected, only if that is asked for.
 pub fn prime() {
     CLIENT.get_or_init(Client::find);
+    secure::prime();
 }
 
 /// Sets whether cards are asked whenever there is one, or only where the machine is so crowded that it pays, which is the default. On a CPU without
@@ -119,6 +124,18 @@ pub fn online() -> bool {
     CLIENT.get().is_some_and(|client| client.as_ref().is_some_and(|client| client.page.cards() != 0))
 }
 
+/// The folders where a daemon's sockets may be.
+fn folders() -> Vec<PathBuf> {
+    let folder = |name| secure_env(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+    match folder("ADJUNCT_CARDS_DIR") {
+        Some(named) => vec![named],
+        None => {
+            let own = folder("XDG_RUNTIME_DIR").map(|runtime| runtime.join("adjunct"));
+            [Some(PathBuf::from(SYSTEM)), own].into_iter().flatten().collect()
+        }
+    }
+}
+
 impl Client {
     fn find() -> Option<Client> {
         let asked = secure_env("ADJUNCT_CARDS");
@@ -129,15 +146,7 @@ impl Client {
             Some("always") => prefer(true),
             _ => {}
         }
-        let folder = |name| secure_env(name).filter(|value| !value.is_empty()).map(PathBuf::from);
-        let folders = match folder("ADJUNCT_CARDS_DIR") {
-            Some(named) => vec![named],
-            None => {
-                let own = folder("XDG_RUNTIME_DIR").map(|runtime| runtime.join("adjunct"));
-                [Some(PathBuf::from(SYSTEM)), own].into_iter().flatten().collect()
-            }
-        };
-        folders.into_iter().find_map(|folder| {
+        folders().into_iter().find_map(|folder| {
             let (page, owner) = Page::find(&folder).ok()?;
             let user = rustix::process::geteuid().as_raw();
             let address = SocketAddrUnix::new(folder.join(SOCKET)).ok()?;

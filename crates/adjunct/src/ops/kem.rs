@@ -5,9 +5,9 @@
 
 use super::ec;
 use super::ecx::{Private, x25519};
-use super::held::Held;
 use super::mlkem::{self, RANDOM, SECRET, SEED, Set};
 use crate::error::Error;
+use adjunct_card_protocol::reference;
 use adjunct_kernels::opaque_debug;
 use zeroize::Zeroizing;
 
@@ -138,8 +138,8 @@ pub struct Key {
     kind: Kind,
     mlkem: mlkem::Key,
     curve: Option<OnCurve>,
-    /// The seed that the key pair was made of, for ML-KEM alone.
-    seed: Option<Held<Zeroizing<[u8; SEED]>>>,
+    /// The seed that the key pair was made of, for ML-KEM alone and never of a card's key.
+    seed: Option<Zeroizing<[u8; SEED]>>,
 }
 
 opaque_debug!(Key);
@@ -183,7 +183,7 @@ impl OnCurve {
                 let mut place = None;
                 let bytes = private.try_into().map_err(|_| Error::InvalidKey("not an X25519 private key"))?;
                 Private::put(&mut place, bytes);
-                let public = place.as_ref().map(x25519::other_half).unwrap_or_default();
+                let public = place.as_ref().map(x25519::other_half).transpose()?.unwrap_or_default();
                 Ok(OnCurve::X25519 { public, private: place })
             }
             Curve::Nist(curve) => {
@@ -229,8 +229,7 @@ impl OnCurve {
         match (self, peer) {
             (OnCurve::X25519 { private, .. }, OnCurve::X25519 { public, .. }) => {
                 let private = private.as_ref().ok_or(NO_PRIVATE)?;
-                let secret = x25519::shared_secret(private, public);
-                out.copy_from_slice(&secret.ok_or(Error::InvalidKey("a point of small order"))?[..]);
+                out.copy_from_slice(&x25519::shared_secret(private, public)?[..]);
             }
             (OnCurve::Nist(key), OnCurve::Nist(peer)) => {
                 let mut secret = Zeroizing::new([0; ec::MAX_FIELD]);
@@ -257,7 +256,7 @@ impl Key {
         let (mlkem, seed) = mlkem::Key::generate(kind.set())?;
         let curve = kind.curve().map(OnCurve::generate).transpose()?;
         // Hybrids are not known by a seed.
-        let seed = curve.is_none().then_some(Held::Clear(seed));
+        let seed = curve.is_none().then_some(seed);
         Ok(Key { kind, mlkem, curve, seed })
     }
 
@@ -288,7 +287,7 @@ impl Key {
         let mlkem = make(kind.set(), seed)?;
         let mut copy = Zeroizing::new([0; SEED]);
         copy.copy_from_slice(seed);
-        Ok(Key { kind, mlkem, curve: None, seed: Some(Held::Clear(copy)) })
+        Ok(Key { kind, mlkem, curve: None, seed: Some(copy) })
     }
 
     /// Makes a public key, each half checked as its specification requires for data of a peer.
@@ -303,11 +302,18 @@ impl Key {
     }
 
     /// A private key, checked, with its public key: that of ML-KEM and X25519 follows from the private one, and that on a NIST curve has
-    /// to be given.
+    /// to be given. A reference to a card's key ([`crate::ops::reference`]) may stand for the private key of ML-KEM alone.
     ///
     /// # Errors
-    /// As for [`Key::public_only`].
+    /// As for [`Key::public_only`]; those of a card's key.
     pub fn private(kind: Kind, private: &[u8], public: Option<&[u8]>) -> Result<Key, Error> {
+        if reference::begins(private) {
+            if kind.is_hybrid() {
+                return Err(Error::CardKey("it is no key of a hybrid"));
+            }
+            let mlkem = mlkem::Key::private(kind.set(), private)?;
+            return Ok(Key { kind, mlkem, curve: None, seed: None });
+        }
         length("private key", private.len(), kind.private())?;
         length("public key", public.map_or(kind.public(), <[u8]>::len), kind.public())?;
         let [mlkem, on_curve] = kind.private_parts();
@@ -339,7 +345,7 @@ impl Key {
 
     /// Whether the key has its private half.
     pub fn has_private(&self) -> bool {
-        self.mlkem.private_bytes().is_some()
+        self.mlkem.has_private()
     }
 
     /// Whether the private half gives back what the public half hides. A check of a key, which counts nothing.
@@ -351,7 +357,7 @@ impl Key {
             && match &self.curve {
                 None => true,
                 Some(OnCurve::X25519 { public, private }) => {
-                    private.as_ref().is_some_and(|private| x25519::other_half(private) == *public)
+                    private.as_ref().is_some_and(|private| x25519::other_half(private).as_ref() == Ok(public))
                 }
                 Some(OnCurve::Nist(key)) => key.is_pair(),
             })
@@ -399,7 +405,7 @@ impl Key {
 
     /// The seed, where the key pair is known by one.
     pub fn seed(&self) -> Option<&[u8; SEED]> {
-        self.seed.as_ref().map(|held| &**held.clear())
+        self.seed.as_deref()
     }
 
     /// Makes a new shared secret, which fills `secret` ([`Kind::secret`] bytes), and in `out` ([`Kind::ciphertext`] bytes) the ciphertext that gives

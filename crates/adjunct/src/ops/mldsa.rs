@@ -1,10 +1,11 @@
 //! ML-DSA (FIPS 204): key pairs and signatures, of messages and of their digests.
 
 use super::Tally;
-use super::held::Held;
-use crate::catalogue::{Direction, Function};
+use super::material::{Elsewhere, Material};
+use crate::catalogue::{Direction, Function, Outcome};
 use crate::error::Error;
 use crate::memory::zeros;
+use adjunct_card_protocol::secure::Call;
 use adjunct_cpu::mldsa as cpu;
 use adjunct_kernels::opaque_debug;
 use zeroize::Zeroizing;
@@ -19,7 +20,7 @@ pub const MAX_CONTEXT: usize = 255;
 pub struct Key {
     set: Set,
     public: Vec<u8>,
-    private: Option<Held<Zeroizing<Vec<u8>>>>,
+    private: Option<Material<Zeroizing<Vec<u8>>>>,
 }
 
 opaque_debug!(Key);
@@ -69,7 +70,7 @@ impl Key {
         if !cpu::keypair(set, seed, &mut public, &mut private) {
             return Err(Error::Failed("ML-DSA.KeyGen"));
         }
-        Ok(Key { set, public: std::mem::take(&mut *public), private: Some(Held::Clear(private)) })
+        Ok(Key { set, public: std::mem::take(&mut *public), private: Some(Material::Clear(private)) })
     }
 
     /// A public key.
@@ -83,11 +84,20 @@ impl Key {
         Ok(Key { set, public: public.to_vec(), private: None })
     }
 
-    /// A private key, with the public key that follows from it.
+    /// A private key, with the public key that follows from it; of a reference to a card's key ([`crate::ops::reference`]) the card gives that.
     ///
     /// # Errors
-    /// [`Error::InvalidKey`] for one of another length, or whose parts do not belong together; [`Error::Memory`].
+    /// [`Error::InvalidKey`] for one of another length, or whose parts do not belong together; [`Error::Memory`]; those of a card's key.
     pub fn private(set: Set, private: &[u8]) -> Result<Key, Error> {
+        if let Some(elsewhere) = Elsewhere::of(private)? {
+            let mut public = elsewhere.public(set.public())?;
+            elsewhere.checked(public.len() == set.public())?;
+            return Ok(Key {
+                set,
+                public: std::mem::take(&mut *public),
+                private: Some(Material::Elsewhere(elsewhere)),
+            });
+        }
         if private.len() != set.private() {
             return Err(Error::InvalidKey("length of an ML-DSA private key"));
         }
@@ -96,7 +106,7 @@ impl Key {
         if !cpu::public(set, private, &mut public) {
             return Err(Error::InvalidKey("parts of an ML-DSA private key"));
         }
-        Ok(Key { set, public: std::mem::take(&mut *public), private: Some(Held::Clear(copy)) })
+        Ok(Key { set, public: std::mem::take(&mut *public), private: Some(Material::Clear(copy)) })
     }
 
     /// The parameter set.
@@ -111,20 +121,36 @@ impl Key {
 
     /// The private key's bytes; `None` if there is none, or it is not given out.
     pub fn private_bytes(&self) -> Option<&[u8]> {
-        self.private.as_ref().map(|held| held.clear().as_slice())
+        self.private.as_ref()?.clear().map(|private| private.as_slice())
+    }
+
+    /// Whether the key has its private half, here or with a card.
+    pub fn has_private(&self) -> bool {
+        self.private.is_some()
     }
 
     /// Signs into `out`, of [`Set::signature`] bytes: with fresh randomness, or without any where `deterministic` (FIPS 204, 3.4).
     ///
     /// # Errors
     /// [`Error::InvalidKey`] without a private key; [`Error::Length`] for a context that is too long, or an `out` of another length;
-    /// [`Error::Failed`] where the library fails.
+    /// [`Error::Failed`] where the library fails; those of a card's key.
     pub fn sign(&self, form: Form<'_>, message: &[u8], deterministic: bool, out: &mut [u8]) -> Result<(), Error> {
-        let private = self.private.as_ref().ok_or(Error::InvalidKey("no private half"))?.clear();
+        let private = self.private.as_ref().ok_or(Error::InvalidKey("no private half"))?;
         let prefix = form.prefix()?;
         if out.len() != self.set.signature() {
             return Err(Error::Length { what: "signature", got: out.len(), expected: "the parameter set's" });
         }
+        let private = match private {
+            Material::Clear(private) => private,
+            Material::Elsewhere(elsewhere) => {
+                let parameters = [&[u8::from(deterministic)], &prefix[..]].concat();
+                let signature = elsewhere.ask(Call::MlDsaSign, &parameters, message, out.len())?;
+                elsewhere.checked(cpu::verify(self.set, &self.public, &prefix, message, &signature))?;
+                out.copy_from_slice(&signature);
+                Tally::new(Function::MlDsaSign, self.set.number()).ran(Outcome::Card).count(Direction::Encrypt, 0);
+                return Ok(());
+            }
+        };
         let randomness = if deterministic { Zeroizing::new([0; cpu::RANDOM]) } else { cpu::seed() };
         if !cpu::sign(self.set, private, &prefix, message, &randomness, out) {
             return Err(Error::Failed("ML-DSA.Sign"));

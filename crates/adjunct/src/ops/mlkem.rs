@@ -1,10 +1,11 @@
 //! ML-KEM (FIPS 203): key pairs, encapsulation and decapsulation.
 
 use super::Tally;
-use super::held::Held;
-use crate::catalogue::{Direction, Function};
+use super::material::{Elsewhere, Material};
+use crate::catalogue::{Direction, Function, Outcome};
 use crate::error::Error;
 use crate::memory::zeros;
+use adjunct_card_protocol::secure::Call;
 use adjunct_cpu::mlkem as cpu;
 use adjunct_kernels::opaque_debug;
 use subtle::ConstantTimeEq;
@@ -17,7 +18,7 @@ pub use adjunct_cpu::mlkem::{RANDOM, SECRET, SEED, Set};
 pub struct Key {
     set: Set,
     public: Vec<u8>,
-    private: Option<Held<Zeroizing<Vec<u8>>>>,
+    private: Option<Material<Zeroizing<Vec<u8>>>>,
 }
 
 opaque_debug!(Key);
@@ -61,7 +62,7 @@ impl Key {
         if !cpu::keypair(set, seed, &mut public, &mut private) {
             return Err(Error::Failed("ML-KEM.KeyGen"));
         }
-        Ok(Key { set, public: std::mem::take(&mut *public), private: Some(Held::Clear(private)) })
+        Ok(Key { set, public: std::mem::take(&mut *public), private: Some(Material::Clear(private)) })
     }
 
     /// A public key, checked as FIPS 203 wants it before encapsulation (7.2).
@@ -75,15 +76,21 @@ impl Key {
         Ok(Key { set, public: copied(public)?, private: None })
     }
 
-    /// A private key, checked as FIPS 203 wants it before decapsulation (7.3), with the public key that it holds.
+    /// A private key, checked as FIPS 203 wants it before decapsulation (7.3), with the public key that it holds; of a reference to a card's key
+    /// ([`crate::ops::reference`]) the card gives that.
     ///
     /// # Errors
-    /// [`Error::InvalidKey`] where it is none; [`Error::Memory`].
+    /// [`Error::InvalidKey`] where it is none; [`Error::Memory`]; those of a card's key.
     pub fn private(set: Set, private: &[u8]) -> Result<Key, Error> {
+        if let Some(elsewhere) = Elsewhere::of(private)? {
+            let public = elsewhere.public(set.public())?;
+            elsewhere.checked(cpu::is_public(set, &public))?;
+            return Ok(Key { set, public: copied(&public)?, private: Some(Material::Elsewhere(elsewhere)) });
+        }
         let public = cpu::public(set, private).ok_or(Error::InvalidKey("not an ML-KEM private key"))?;
         let mut copy = zeros(private.len())?;
         copy.copy_from_slice(private);
-        Ok(Key { set, public: copied(public)?, private: Some(Held::Clear(copy)) })
+        Ok(Key { set, public: copied(public)?, private: Some(Material::Clear(copy)) })
     }
 
     /// The public key of this key alone.
@@ -106,7 +113,12 @@ impl Key {
 
     /// The private key's bytes; `None` if there is none, or it is not given out.
     pub fn private_bytes(&self) -> Option<&[u8]> {
-        self.private.as_ref().map(|held| held.clear().as_slice())
+        self.private.as_ref()?.clear().map(|private| private.as_slice())
+    }
+
+    /// Whether the key has its private half, here or with a card.
+    pub fn has_private(&self) -> bool {
+        self.private.is_some()
     }
 
     /// Whether the private half decapsulates what the public half encapsulates; false if there is none. A part of an import, which counts nothing.
@@ -118,7 +130,7 @@ impl Key {
         let mut ciphertext = zeros(self.set.ciphertext())?;
         let hidden = cpu::encapsulate(self.set, &self.public, None, &mut ciphertext);
         let hidden = hidden.ok_or(Error::Failed("ML-KEM.Encaps"))?;
-        let found = cpu::decapsulate(self.set, private.clear(), &ciphertext).ok_or(Error::Failed("ML-KEM.Decaps"))?;
+        let found = self.found(private, &ciphertext)?.0;
         Ok(hidden[..].ct_eq(&found[..]).into())
     }
 
@@ -151,15 +163,35 @@ impl Key {
     ///
     /// # Errors
     /// [`Error::InvalidKey`] without a private key; [`Error::Length`] for a ciphertext of another length; [`Error::Failed`] where
-    /// the library fails.
+    /// the library fails; those of a card's key.
     pub fn decapsulate(&self, ciphertext: &[u8]) -> Result<Zeroizing<[u8; SECRET]>, Error> {
-        let private = self.private.as_ref().ok_or(Error::InvalidKey("no private half"))?.clear();
+        let private = self.private.as_ref().ok_or(Error::InvalidKey("no private half"))?;
         if ciphertext.len() != self.set.ciphertext() {
             return Err(Error::Length { what: "ciphertext", got: ciphertext.len(), expected: "the parameter set's" });
         }
-        let secret = cpu::decapsulate(self.set, private, ciphertext).ok_or(Error::Failed("ML-KEM.Decaps"))?;
-        count(Function::MlKemDecapsulate, self.set);
+        let (secret, outcome) = self.found(private, ciphertext)?;
+        let tally = Tally::new(Function::MlKemDecapsulate, self.set.number());
+        outcome.map_or(tally, |outcome| tally.ran(outcome)).count(Direction::Encrypt, 0);
         Ok(secret)
+    }
+
+    /// The secret of a ciphertext of the right length, and what found it where that was not this CPU.
+    fn found(
+        &self,
+        private: &Material<Zeroizing<Vec<u8>>>,
+        ciphertext: &[u8],
+    ) -> Result<(Zeroizing<[u8; SECRET]>, Option<Outcome>), Error> {
+        match private {
+            Material::Clear(private) => {
+                let secret = cpu::decapsulate(self.set, private, ciphertext);
+                Ok((secret.ok_or(Error::Failed("ML-KEM.Decaps"))?, None))
+            }
+            Material::Elsewhere(elsewhere) => {
+                let mut secret = Zeroizing::new([0; SECRET]);
+                elsewhere.fill(Call::MlKemDecapsulate, &[], ciphertext, &mut secret[..])?;
+                Ok((secret, Some(Outcome::Card)))
+            }
+        }
     }
 }
 

@@ -4,14 +4,13 @@ use crate::catalogue::Function;
 use crate::error::Error;
 use crate::ops::Tally;
 use crate::ops::cipher::{Block, direction};
-use crate::ops::held::Held;
 use adjunct_cpu::cipher::ccm;
 use adjunct_kernels::InOut;
 
 /// A key and the message at hand; wiped when dropped.
 #[derive(Debug, Clone, Default)]
 pub struct Ccm {
-    key: Held<ccm::Ccm>,
+    key: ccm::Ccm,
     /// `None` before a key is set.
     tally: Option<Tally>,
 }
@@ -29,7 +28,7 @@ impl Ccm {
     /// [`Error::Length`] if it is not 16, 24 or 32 bytes.
     #[inline]
     pub fn set_key(&mut self, key: &[u8]) -> Result<(), Error> {
-        self.key.clear_mut().set_key(key)?;
+        self.key.set_key(key)?;
         self.tally = Some(Tally::new(Function::AesCcm, key.len() * 8));
         Ok(())
     }
@@ -41,13 +40,13 @@ impl Ccm {
     /// [`Error::Length`] if one of the three does not fit.
     #[inline]
     pub fn start(&mut self, nonce: &[u8], tag: usize, message: usize) -> Result<(), Error> {
-        self.key.clear_mut().start(nonce, tag, message)
+        self.key.start(nonce, tag, message)
     }
 
     /// Takes the additional data, all at once; of several the last counts. Without a key it does nothing.
     #[inline]
     pub fn aad(&mut self, data: &[u8]) {
-        let ccm = self.key.clear_mut();
+        let ccm = &mut self.key;
         if self.tally.is_some() {
             ccm.aad(data);
         }
@@ -79,7 +78,7 @@ impl Ccm {
         work: impl FnOnce(&mut ccm::Ccm, InOut<'_>) -> Result<R, Error>,
     ) -> Result<R, Error> {
         let Some(tally) = self.tally else { return Err(Error::Failed("AES-CCM without a key")) };
-        let (ccm, bytes) = (self.key.clear_mut(), io.len());
+        let (ccm, bytes) = (&mut self.key, io.len());
         let done = work(ccm, io)?;
         tally.count(direction(encrypt), bytes);
         Ok(done)
@@ -87,6 +86,6 @@ impl Ccm {
 
     /// The tag of the message, of which the first bytes count.
     pub fn tag(&self) -> Block {
-        self.key.clear().tag()
+        self.key.tag()
     }
 }

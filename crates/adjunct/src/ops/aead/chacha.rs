@@ -5,7 +5,6 @@ use crate::error::Error;
 use crate::ops::Tally;
 pub use crate::ops::cipher::chacha::KEY;
 use crate::ops::cipher::{chacha, direction};
-use crate::ops::held::Held;
 use adjunct_cpu::cipher::chacha as cpu;
 pub use adjunct_cpu::cipher::chacha::TAG;
 use adjunct_kernels::InOut;
@@ -16,7 +15,7 @@ pub const NONCE: usize = super::DEFAULT_IV;
 /// A key and the message at hand; wiped when dropped.
 #[derive(Debug, Clone, Default)]
 pub struct ChaCha20Poly1305 {
-    key: Held<cpu::ChaCha20Poly1305>,
+    key: cpu::ChaCha20Poly1305,
     /// `None` before a key is set.
     tally: Option<Tally>,
 }
@@ -33,7 +32,7 @@ impl ChaCha20Poly1305 {
     /// # Errors
     /// [`Error::Length`] if it is not 32 bytes.
     pub fn set_key(&mut self, key: &[u8]) -> Result<(), Error> {
-        self.key.clear_mut().set_key(chacha::key(key)?);
+        self.key.set_key(chacha::key(key)?);
         self.tally = Some(Tally::new(Function::ChaCha20Poly1305, 0));
         Ok(())
     }
@@ -41,13 +40,13 @@ impl ChaCha20Poly1305 {
     /// Sets the nonce; a message begun is dropped.
     #[inline]
     pub fn set_nonce(&mut self, nonce: &[u8; NONCE]) {
-        self.key.clear_mut().set_nonce(nonce);
+        self.key.set_nonce(nonce);
     }
 
     /// Takes additional data.
     #[inline]
     pub fn aad(&mut self, data: &[u8]) {
-        self.key.clear_mut().aad(data);
+        self.key.aad(data);
     }
 
     /// Encrypts or decrypts the next piece of the message.
@@ -57,7 +56,7 @@ impl ChaCha20Poly1305 {
     #[inline]
     pub fn message(&mut self, encrypt: bool, io: InOut<'_>) {
         let tally = self.tally.expect("a key");
-        let (aead, bytes) = (self.key.clear_mut(), io.len());
+        let (aead, bytes) = (&mut self.key, io.len());
         aead.message(encrypt, io);
         tally.count(direction(encrypt), bytes);
     }
@@ -65,6 +64,6 @@ impl ChaCha20Poly1305 {
     /// Ends the message and gives its tag.
     #[inline]
     pub fn tag(&mut self) -> [u8; TAG] {
-        self.key.clear_mut().tag()
+        self.key.tag()
     }
 }

@@ -6,7 +6,6 @@ use crate::error::Error;
 use crate::memory::boxed;
 use crate::ops::Tally;
 use crate::ops::cipher::{Block, direction};
-use crate::ops::held::Held;
 use adjunct_cpu::cipher::gcm::Gcm;
 use adjunct_cpu::cipher::gcm_part;
 pub use adjunct_cpu::cipher::gcm_part::{Start, State};
@@ -42,7 +41,7 @@ pub fn within(key: &[u8], encrypt: bool, iv: &[u8], aad: &[u8], io: InOut<'_>, t
 /// A key for messages at once, made ready once; several threads may use it at once. Wiped when dropped.
 #[derive(Debug, Clone)]
 pub struct Key {
-    key: Held<Gcm>,
+    key: Gcm,
     tally: Tally,
 }
 
@@ -52,8 +51,8 @@ impl Key {
     /// # Errors
     /// [`Error::Length`] for a key that is not 16, 24 or 32 bytes; [`Error::Memory`].
     pub fn boxed(key: &[u8]) -> Result<Box<Key>, Error> {
-        let mut made = boxed(Key { key: Held::default(), tally: Tally::new(Function::AesGcm, key.len() * 8) })?;
-        let gcm = made.key.clear_mut();
+        let mut made = boxed(Key { key: Gcm::default(), tally: Tally::new(Function::AesGcm, key.len() * 8) })?;
+        let gcm = &mut made.key;
         gcm.set_key(key)?;
         gcm.prepare();
         Ok(made)
@@ -69,7 +68,7 @@ impl Key {
     #[inline]
     pub fn message(&self, encrypt: bool, iv: &[u8], aad: &[u8], io: InOut<'_>, tag: &mut Block) -> Result<(), Error> {
         let bytes = io.len();
-        self.key.clear().message(encrypt, iv, aad, io, tag)?;
+        self.key.message(encrypt, iv, aad, io, tag)?;
         self.tally.count(direction(encrypt), bytes);
         Ok(())
     }
@@ -119,7 +118,7 @@ pub fn last(key: &[u8], subkey: &Block, first: &Block, aad: u64, text: u64, hash
 /// A key and the message at hand; wiped when dropped.
 #[derive(Debug, Clone, Default)]
 pub struct Stream {
-    key: Held<Gcm>,
+    key: Gcm,
     /// `None` before a key is set.
     tally: Option<Tally>,
 }
@@ -138,7 +137,7 @@ impl Stream {
         if iv.is_empty() {
             return Err(Error::Length { what: "AES-GCM IV", got: 0, expected: "1 and more" });
         }
-        let gcm = self.key.clear_mut();
+        let gcm = &mut self.key;
         gcm.set_key(key)?;
         gcm.set_iv(iv);
         self.tally = Some(Tally::new(Function::AesGcm, key.len() * 8));
@@ -151,7 +150,7 @@ impl Stream {
     /// [`Error::Failed`] before the start, for additional data (even none) after text, and for too long a message.
     pub fn part(&mut self, encrypt: bool, aad: Option<&[u8]>, text: InOut<'_>) -> Result<(), Error> {
         let Some(tally) = self.tally else { return Err(Error::Failed("AES-GCM without a key")) };
-        let (gcm, bytes) = (self.key.clear_mut(), text.len());
+        let (gcm, bytes) = (&mut self.key, text.len());
         if let Some(aad) = aad {
             gcm.aad(aad)?;
         }
@@ -165,6 +164,6 @@ impl Stream {
     /// # Panics
     /// Before the start.
     pub fn tag(&mut self) -> Block {
-        self.key.clear_mut().tag()
+        self.key.tag()
     }
 }

@@ -4,7 +4,6 @@ use super::modes::{Read, Work};
 use super::{Chain, Mode, Shared};
 use crate::catalogue::Function;
 use crate::error::Error;
-use crate::ops::held::Held;
 use adjunct_cpu::cipher::aes::AesKey;
 use adjunct_kernels::InOut;
 
@@ -13,12 +12,12 @@ macro_rules! modes {
        |$key:ident, $encrypt:ident, $chain:ident, $io:ident| $run:expr;)*) => {$(
         $(#[$doc])*
         #[derive(Debug, Clone, Default)]
-        pub struct $name(Held<AesKey>);
+        pub struct $name(AesKey);
 
         impl Work for $name {
             #[inline]
             fn set_key(&mut self, key: &[u8], encrypt: bool) -> Result<(), Error> {
-                let schedule = self.0.clear_mut();
+                let schedule = &mut self.0;
                 if !encrypt && $decrypts { schedule.set_decrypt(key) } else { schedule.set_encrypt(key) }
             }
 
@@ -32,7 +31,7 @@ macro_rules! modes {
             // So that a mode is given only what it uses of the chain: the rest need not go through memory.
             #[inline(always)]
             fn read(&self, $encrypt: bool, $chain: Chain<'_>, $io: InOut<'_>) {
-                let $key = self.0.clear();
+                let $key = &self.0;
                 $run
             }
         }

@@ -4,7 +4,6 @@ use super::modes::Work;
 use super::{Chain, Counted, Mode};
 use crate::catalogue::Function;
 use crate::error::Error;
-use crate::ops::held::Held;
 use adjunct_cpu::cipher::chacha::ChaCha20;
 pub use adjunct_cpu::cipher::chacha::{Begun, COUNTER, KEY};
 use adjunct_kernels::InOut;
@@ -20,17 +19,17 @@ pub(in crate::ops) fn key(key: &[u8]) -> Result<&[u8; KEY], Error> {
 
 /// ChaCha20, which keeps its counter itself.
 #[derive(Debug, Clone, Default)]
-pub struct Stream(Held<ChaCha20>);
+pub struct Stream(ChaCha20);
 
 impl Work for Stream {
     fn set_key(&mut self, key: &[u8], _encrypt: bool) -> Result<(), Error> {
-        self.0.clear_mut().set_key(self::key(key)?);
+        self.0.set_key(self::key(key)?);
         Ok(())
     }
 
     #[inline]
     fn run(&mut self, _encrypt: bool, _chain: Chain<'_>, io: InOut<'_>) {
-        self.0.clear_mut().apply(io);
+        self.0.apply(io);
     }
 }
 
@@ -43,23 +42,23 @@ impl Mode for Stream {
 impl Counted<Stream> {
     /// Sets counter and nonce.
     pub fn set_counter(&mut self, counter: &[u8; COUNTER]) {
-        self.mode.0.clear_mut().set_counter(counter);
+        self.mode.0.set_counter(counter);
     }
 
     /// Whether a block is begun, so that [`Begun`] makes a difference.
     #[inline]
     pub fn is_begun(&self) -> bool {
-        self.mode.0.clear().is_begun()
+        self.mode.0.is_begun()
     }
 
     /// Drops what is left of a begun block; by itself [`Counted::set_key`] does so as [`Begun::Again`] has it.
     pub fn settle(&mut self, begun: Begun) {
-        self.mode.0.clear_mut().settle(begun);
+        self.mode.0.settle(begun);
     }
 
     /// Counter and nonce of the block that is begun, or of the one after it; else of the next.
     pub fn counter(&self, begun: Begun) -> [u8; COUNTER] {
-        self.mode.0.clear().counter(begun)
+        self.mode.0.counter(begun)
     }
 
     /// Encrypts or decrypts all bytes of a call.

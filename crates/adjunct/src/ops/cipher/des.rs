@@ -4,7 +4,6 @@ use super::modes::{Read, Work};
 use super::{Chain, Mode, Shared};
 use crate::catalogue::Function;
 use crate::error::Error;
-use crate::ops::held::Held;
 use adjunct_cpu::cipher::des::{self, Des};
 pub use adjunct_cpu::cipher::des::{BLOCK, KEY};
 use adjunct_cpu::random;
@@ -13,14 +12,14 @@ use adjunct_lanes::tdes;
 
 /// CBC with three keys. The IV is the first 8 bytes of [`Chain::iv`].
 #[derive(Debug, Clone, Default)]
-pub struct Cbc(Held<Des>);
+pub struct Cbc(Des);
 
 impl Work for Cbc {
     fn set_key(&mut self, key: &[u8], _encrypt: bool) -> Result<(), Error> {
         if key.len() != KEY {
             return Err(Error::Length { what: "triple DES key", got: key.len(), expected: "24" });
         }
-        self.0.clear_mut().set_key(key)
+        self.0.set_key(key)
     }
 
     fn run(&mut self, encrypt: bool, chain: Chain<'_>, io: InOut<'_>) {
@@ -30,7 +29,7 @@ impl Work for Cbc {
 
 impl Read for Cbc {
     fn read(&self, encrypt: bool, chain: Chain<'_>, io: InOut<'_>) {
-        let des = self.0.clear();
+        let des = &self.0;
         if let Some(iv) = chain.iv.first_chunk_mut() {
             if encrypt {
                 tdes::cbc_encrypt(des, iv, io);

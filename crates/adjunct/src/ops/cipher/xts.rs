@@ -4,7 +4,6 @@ use super::{Block, direction};
 use crate::catalogue::Function;
 use crate::error::Error;
 use crate::ops::Tally;
-use crate::ops::held::Held;
 use adjunct_cpu::cipher::xts;
 pub use adjunct_cpu::cipher::xts::MAX_UNIT;
 use adjunct_kernels::InOut;
@@ -12,7 +11,7 @@ use adjunct_kernels::InOut;
 /// The keys of AES-XTS and the tally: each call counts once, in the direction of the keys, after it ran.
 #[derive(Debug, Clone, Default)]
 pub struct Xts {
-    keys: Held<xts::Xts>,
+    keys: xts::Xts,
     encrypt: bool,
     /// `None` before keys are set.
     tally: Option<Tally>,
@@ -40,7 +39,7 @@ impl Xts {
     /// [`Error::Length`] if they are not 16 or 32 bytes each.
     #[inline]
     pub fn set_keys(&mut self, data: &[u8], tweak: &[u8], encrypt: bool) -> Result<(), Error> {
-        self.keys.clear_mut().set_keys(data, tweak, encrypt)?;
+        self.keys.set_keys(data, tweak, encrypt)?;
         self.encrypt = encrypt;
         self.tally = Some(Tally::new(Function::AesXts, data.len() * 8));
         Ok(())
@@ -59,7 +58,7 @@ impl Xts {
     #[inline]
     pub fn tweak(&self, iv: &Block) -> Block {
         assert!(self.has_key());
-        self.keys.clear().tweak(iv)
+        self.keys.tweak(iv)
     }
 
     /// Works on a part of a data unit of any length; `tweak` becomes the next part's. Only the last part may be other than whole
@@ -79,7 +78,7 @@ impl Xts {
         work: impl FnOnce(&xts::Xts, InOut<'_>) -> Result<(), Error>,
     ) -> Result<(), Error> {
         let Some(tally) = self.tally else { return Err(Error::Failed("AES-XTS without keys")) };
-        let (keys, bytes) = (self.keys.clear(), io.len());
+        let (keys, bytes) = (&self.keys, io.len());
         work(keys, io)?;
         tally.count(direction(self.encrypt), bytes);
         Ok(())

@@ -5,8 +5,9 @@ use crate::catalogue::Direction;
 use crate::catalogue::Outcome;
 use crate::error::Error;
 use crate::ops::Tally;
-use crate::ops::held::Held;
+use crate::ops::material::{Elsewhere, Material};
 use adjunct_base::registry::{Adapter, Route, online};
+use adjunct_card_protocol::secure::Call;
 use adjunct_cpu::der;
 use adjunct_lanes::nist as lanes;
 
@@ -14,9 +15,9 @@ use adjunct_lanes::nist as lanes;
 /// a clone is the same key.
 #[derive(Debug, Clone)]
 pub struct Key {
-    /// The key, which may have no private half.
-    held: Held<cpu::Key>,
-    route: Route,
+    /// The key, which may have no private half; of a card's key the public half.
+    key: cpu::Key,
+    material: Material<Route>,
     sign: Tally,
     verify: Tally,
     agree: Tally,
@@ -29,20 +30,19 @@ fn count(tally: Tally, outcome: Outcome) {
 
 impl Key {
     fn of(key: cpu::Key) -> Key {
-        let tally = |operation: Operation| operation.tally(key.group());
-        let (sign, verify, agree) = (tally(Operation::Sign), tally(Operation::Verify), tally(Operation::Agree));
-        Key { held: Held::Clear(key), route: Route::new(), sign, verify, agree }
+        Key::with(key, Material::Clear(Route::new()))
     }
 
-    /// The key as the CPU and the lanes take it.
-    fn clear(&self) -> &cpu::Key {
-        self.held.clear()
+    fn with(key: cpu::Key, material: Material<Route>) -> Key {
+        let tally = |operation: Operation| operation.tally(key.group());
+        let (sign, verify, agree) = (tally(Operation::Sign), tally(Operation::Verify), tally(Operation::Agree));
+        Key { key, material, sign, verify, agree }
     }
 
     /// The curve, where operations go to the lanes.
     fn in_lanes(&self) -> Option<Curve> {
-        let curve = self.clear().curve();
-        curve.filter(|_| self.route.find(|| curve.map(|_| Adapter::Lanes)) == Adapter::Lanes)
+        let (curve, route) = (self.key.curve(), self.material.clear()?);
+        curve.filter(|_| route.find(|| curve.map(|_| Adapter::Lanes)) == Adapter::Lanes)
     }
 
     /// Generates a key pair (FIPS 186-5, A.2.2).
@@ -60,13 +60,33 @@ impl Key {
     }
 
     /// A key from an encoded point (SEC 1, 2.3.3), a big-endian private scalar of [`Group::field_len`] bytes, or both. That
-    /// the two belong together is not checked; [`Key::is_pair`] does.
+    /// the two belong together is not checked; [`Key::is_pair`] does. Where a reference to a card's key ([`crate::ops::reference`]) stands for the
+    /// scalar, the card does the operations with it, and gives the point where there is none.
     ///
     /// # Errors
-    /// [`Error::InvalidKey`] for a point off the curve, at infinity or badly encoded, and a scalar that is zero or not
+    /// [`Error::CardKey`] for a reference that is damaged, [`Error::Device`] where no card gives the point. [`Error::InvalidKey`] for a point off the curve, at infinity or badly encoded, and a scalar that is zero or not
     /// below the order; [`Error::Memory`].
     pub fn new(group: impl Into<Group>, public: Option<&[u8]>, private: Option<&[u8]>) -> Result<Key, Error> {
-        Ok(Key::of(cpu::Key::new(group.into(), public, private)?))
+        let group = group.into();
+        match private.map(Elsewhere::of_number).transpose()?.flatten() {
+            None => Ok(Key::of(cpu::Key::new(group, public, private)?)),
+            Some(elsewhere) => Key::elsewhere(group, public, elsewhere),
+        }
+    }
+
+    #[cold]
+    fn elsewhere(group: Group, public: Option<&[u8]>, elsewhere: Elsewhere) -> Result<Key, Error> {
+        let key = match public {
+            Some(public) => cpu::Key::new(group, Some(public), None),
+            None => cpu::Key::new(group, Some(&elsewhere.public(MAX_POINT)?), None),
+        };
+        let key = key.map_err(|error| match error {
+            Error::InvalidKey(_) if public.is_none() => elsewhere.wrong(),
+            // Nobody else can use it.
+            Error::InvalidKey(what) => Error::CardKey(what),
+            error => error,
+        })?;
+        Ok(Key::with(key, Material::Elsewhere(elsewhere)))
     }
 
     /// The public key of this key alone.
@@ -74,53 +94,67 @@ impl Key {
     /// # Errors
     /// [`Error::InvalidKey`] where there is none; [`Error::Failed`] and [`Error::Memory`] where memory runs out.
     pub fn public_only(&self) -> Result<Key, Error> {
-        Ok(Key::of(self.clear().public_only()?))
+        Ok(Key::of(self.key.public_only()?))
     }
 
     /// The curve.
     pub fn group(&self) -> Group {
-        self.clear().group()
+        self.key.group()
     }
 
     /// Whether the key has its public half.
     pub fn has_public(&self) -> bool {
-        self.clear().has_public()
+        self.key.has_public()
     }
 
     /// Whether the key has its private half.
     pub fn has_private(&self) -> bool {
-        self.clear().scalar().is_some()
+        self.key.scalar().is_some() || self.material.elsewhere().is_some()
     }
 
     /// The private scalar, big-endian, in [`Group::field_len`] bytes; `None` if there is none, or it is not given out.
     pub fn private(&self) -> Option<&[u8]> {
-        self.clear().scalar()
+        self.key.scalar()
     }
 
     /// Encodes the public key; the result is the part of `out` that was written, `None` without a public key.
     pub fn public<'a>(&self, form: Form, out: &'a mut [u8; MAX_POINT]) -> Option<&'a [u8]> {
-        self.clear().public(form, out)
+        self.key.public(form, out)
     }
 
     /// The public key's x and y, one after the other, in twice [`Group::field_len`] bytes: the part of `out` that was written;
     /// `None` without a public key.
     pub fn coordinates<'a>(&self, out: &'a mut [u8; MAX_POINT]) -> Option<&'a [u8]> {
-        self.clear().coordinates(out)
+        self.key.coordinates(out)
     }
 
-    /// Whether the private and the public half belong together; false where one is missing.
+    /// Whether the private and the public half belong together; false where one is missing. A card's key signs for it, which counts nothing; false where no
+    /// card does.
     pub fn is_pair(&self) -> bool {
-        self.clear().is_pair()
+        match &self.material {
+            Material::Clear(_) => self.key.is_pair(),
+            Material::Elsewhere(elsewhere) => {
+                let mut pair = [0; 2 * MAX_FIELD];
+                let pair = &mut pair[..2 * self.group().field_len()];
+                self.sign_by_card(elsewhere, b"adjunct: whether these halves are one key", pair).is_ok()
+            }
+        }
     }
 
     /// Whether both have the same public key; `None` where one has none.
     pub fn same_public(&self, other: &Key) -> Option<bool> {
-        self.clear().same_public(other.clear())
+        self.key.same_public(&other.key)
     }
 
-    /// Whether both have the same private key; `None` where one has none.
+    /// Whether both have the same private key; `None` where one has none. Of a card's key the public halves tell.
     pub fn same_private(&self, other: &Key) -> Option<bool> {
-        self.clear().same_private(other.clear())
+        match (&self.material, &other.material) {
+            (Material::Clear(_), Material::Clear(_)) => self.key.same_private(&other.key),
+            (Material::Elsewhere(one), Material::Elsewhere(two)) if one.is(two) => Some(self.group() == other.group()),
+            // What a card knows a key by says nothing of it.
+            _ if self.has_private() && other.has_private() => self.same_public(other),
+            _ => None,
+        }
     }
 
     /// Signs a digest; the DER signature is the part of `out` that was written. Nonces are random and hedged.
@@ -137,26 +171,40 @@ impl Key {
     /// Signs a digest; r and s, one after the other and each big-endian in [`Group::field_len`] bytes, become the whole of `out`.
     ///
     /// # Errors
-    /// [`Error::InvalidKey`] without a private key; [`Error::Length`] for an `out` of another length.
+    /// [`Error::InvalidKey`] without a private key; [`Error::Length`] for an `out` of another length; of a card's key [`Error::Device`],
+    /// [`Error::CardKey`], [`Error::CardInput`].
     pub fn sign_pair(&self, digest: &[u8], out: &mut [u8]) -> Result<(), Error> {
-        let key = self.clear();
         self.halves(out)?;
-        let outcome = match self.in_lanes() {
-            Some(curve) => lanes::sign(curve, key, digest, out)?,
-            None => key.sign(digest, out)?,
+        let outcome = match (&self.material, self.in_lanes()) {
+            (Material::Elsewhere(elsewhere), _) => self.sign_by_card(elsewhere, digest, out)?,
+            (Material::Clear(_), Some(curve)) => lanes::sign(curve, &self.key, digest, out)?,
+            (Material::Clear(_), None) => self.key.sign(digest, out)?,
         };
         count(self.sign, outcome);
         Ok(())
+    }
+
+    /// A card's signature of a digest, checked with the public half. It counts nothing.
+    #[cold]
+    fn sign_by_card(&self, elsewhere: &Elsewhere, digest: &[u8], out: &mut [u8]) -> Result<Outcome, Error> {
+        let signature = elsewhere.ask(Call::EcSign, &[], digest, out.len())?;
+        elsewhere.checked(matches!(self.key.verify(digest, &signature), Ok((true, _))))?;
+        out.copy_from_slice(&signature);
+        Ok(Outcome::Card)
     }
 
     /// Signs a digest as [`Key::sign_pair`] does, with a nonce that is given, big-endian in [`Group::field_len`] bytes: for known answers.
     /// Two digests signed with one nonce give the private key away.
     ///
     /// # Errors
-    /// As for [`Key::sign_pair`]; and [`Error::InvalidKey`] for a nonce that is zero or not below the order.
+    /// As for [`Key::sign_pair`]; and [`Error::InvalidKey`] for a nonce that is zero or not below the order, [`Error::CardKey`] for a card's key, which
+    /// takes none.
     pub fn sign_pair_with_nonce(&self, digest: &[u8], nonce: &[u8], out: &mut [u8]) -> Result<(), Error> {
         self.halves(out)?;
-        let outcome = self.clear().sign_with_nonce(digest, nonce, out)?;
+        if self.material.elsewhere().is_some() {
+            return Err(Error::CardKey("it takes no nonce"));
+        }
+        let outcome = self.key.sign_with_nonce(digest, nonce, out)?;
         count(Operation::SignWithNonce.tally(self.group()), outcome);
         Ok(())
     }
@@ -187,7 +235,7 @@ impl Key {
     /// [`Error::Length`] for a signature of another length; [`Error::InvalidKey`] without a public key; [`Error::Failed`] where
     /// memory runs out.
     pub fn verify_pair(&self, digest: &[u8], signature: &[u8]) -> Result<bool, Error> {
-        let (good, outcome) = self.clear().verify(digest, signature)?;
+        let (good, outcome) = self.key.verify(digest, signature)?;
         count(self.verify, outcome);
         Ok(good)
     }
@@ -195,15 +243,21 @@ impl Key {
     /// The x coordinate of private * `peer`, in [`Group::field_len`] bytes: the part of `out` that was written.
     ///
     /// # Errors
-    /// [`Error::InvalidKey`] for keys without the half needed, and of different curves.
+    /// [`Error::InvalidKey`] for keys without the half needed, and of different curves; of a card's key those of [`Key::sign_pair`].
     pub fn shared_secret<'a>(&self, peer: &Key, out: &'a mut [u8; MAX_FIELD]) -> Result<&'a [u8], Error> {
-        let (key, peer) = (self.clear(), peer.clear());
-        if key.group() != peer.group() {
+        if self.group() != peer.group() {
             return Err(Error::InvalidKey("curves differ"));
         }
-        let (secret, outcome) = match self.in_lanes() {
-            Some(curve) => lanes::shared_secret(curve, key, peer, out)?,
-            None => key.shared_secret(peer, out)?,
+        let (secret, outcome) = match (&self.material, self.in_lanes()) {
+            (Material::Elsewhere(elsewhere), _) => {
+                let mut room = [0; MAX_POINT];
+                let point = peer.public(Form::Uncompressed, &mut room).ok_or(Error::InvalidKey("no public key"))?;
+                let out = &mut out[..self.group().field_len()];
+                elsewhere.fill(Call::EcDerive, &[], point, out)?;
+                (&*out, Outcome::Card)
+            }
+            (Material::Clear(_), Some(curve)) => lanes::shared_secret(curve, &self.key, &peer.key, out)?,
+            (Material::Clear(_), None) => self.key.shared_secret(&peer.key, out)?,
         };
         count(self.agree, outcome);
         Ok(secret)

@@ -1,10 +1,11 @@
 //! Ed25519 (RFC 8032, 5.1).
 
-use super::{Private, count};
+use super::{Material, Private, count};
 use crate::catalogue::Outcome;
 use crate::catalogue::{Direction, Function};
 use crate::error::Error;
 use crate::ops::Tally;
+use adjunct_card_protocol::secure::Call;
 use adjunct_cpu::ecx as cpu;
 use adjunct_lanes::curve as lanes;
 
@@ -18,21 +19,35 @@ pub use cpu::ed25519_is_ordinary as is_ordinary;
 
 /// Generates a key pair.
 pub fn generate() -> (Private<KEY>, [u8; KEY]) {
-    let private = Private::new(&cpu::ed25519_generate());
-    let public = public(&private);
-    (private, public)
+    let bytes = cpu::ed25519_generate();
+    (Private::new(&bytes), clear_public(&bytes))
 }
 
-/// The public key of a private key, as an operation: it counts as the key pair's generation.
-pub fn public(private: &Private<KEY>) -> [u8; KEY] {
-    let (public, outcome) = lanes::ed25519_public(private.clear());
+fn clear_public(private: &[u8; KEY]) -> [u8; KEY] {
+    let (public, outcome) = lanes::ed25519_public(private);
     count(Function::Ed25519Keygen, outcome);
     public
 }
 
+/// The public key of a private key, as an operation: it counts as the key pair's generation.
+///
+/// # Errors
+/// Those of a card's key.
+pub fn public(private: &Private<KEY>) -> Result<[u8; KEY], Error> {
+    if private.0.clear().is_none() {
+        let public = other_half(private)?;
+        count(Function::Ed25519Keygen, Outcome::Card);
+        return Ok(public);
+    }
+    private.public(|private| Ok(clear_public(private)))
+}
+
 /// The public key of a private key that is imported or checked. A part of that, which counts nothing.
-pub fn other_half(private: &Private<KEY>) -> [u8; KEY] {
-    cpu::ed25519_public(private.clear()).0
+///
+/// # Errors
+/// Those of a card's key.
+pub fn other_half(private: &Private<KEY>) -> Result<[u8; KEY], Error> {
+    private.public(|private| Ok(cpu::ed25519_public(private).0))
 }
 
 /// Whether hardware serves a signature of a message of `message` bytes on this machine: instructions, or batches of plain threads' operations. For
@@ -50,9 +65,17 @@ fn tally(message: usize) -> Tally {
 /// Signs `message`. `public` must be the public key of `private`: a signature made with another gives the private key away.
 ///
 /// # Errors
-/// [`Error::Failed`] where memory runs out.
+/// [`Error::Failed`] where memory runs out; those of a card's key.
 pub fn sign(private: &Private<KEY>, public: &[u8; KEY], message: &[u8]) -> Result<[u8; SIGNATURE], Error> {
-    let (signature, outcome) = lanes::ed25519_sign(private.clear(), public, message);
+    let (signature, outcome) = match &private.0 {
+        Material::Clear(private) => lanes::ed25519_sign(private, public, message),
+        Material::Elsewhere(elsewhere) => {
+            let mut signature = [0; SIGNATURE];
+            elsewhere.fill(Call::EdSign, &[0], message, &mut signature)?;
+            elsewhere.checked(cpu::ed25519_verify(public, message, &signature).0)?;
+            (Some(signature), Outcome::Card)
+        }
+    };
     let signature = signature.ok_or(Error::Failed("ED25519_sign"))?;
     tally(message.len()).ran(outcome).count(Direction::Encrypt, 0);
     Ok(signature)
@@ -69,7 +92,8 @@ pub fn verify(public: &[u8; KEY], message: &[u8], signature: &[u8; SIGNATURE]) -
 /// as for [`sign`].
 ///
 /// # Errors
-/// [`Error::Length`] for a context of more than 255 bytes, and for Ed25519ctx of none; [`Error::Failed`] where memory runs out.
+/// [`Error::Length`] for a context of more than 255 bytes, and for Ed25519ctx of none; [`Error::Failed`] where memory runs out; those of a
+/// card's key.
 pub fn sign_form(
     form: Form<'_>,
     private: &Private<KEY>,
@@ -79,9 +103,18 @@ pub fn sign_form(
     if form.context.len() > 255 || form.context.is_empty() && !form.prehash {
         return Err(Error::Length { what: "context", got: form.context.len(), expected: "1 to 255" });
     }
-    let signature = cpu::ed25519_sign_form(form, private.clear(), public, message);
+    let (signature, outcome) = match &private.0 {
+        Material::Clear(private) => (cpu::ed25519_sign_form(form, private, public, message), Outcome::Library),
+        Material::Elsewhere(elsewhere) => {
+            let mut signature = [0; SIGNATURE];
+            let parameters = [&[1 + u8::from(form.prehash)], form.context].concat();
+            elsewhere.fill(Call::EdSign, &parameters, message, &mut signature)?;
+            elsewhere.checked(cpu::ed25519_verify_form(form, public, message, &signature))?;
+            (Some(signature), Outcome::Card)
+        }
+    };
     let signature = signature.ok_or(Error::Failed("ED25519_sign"))?;
-    Tally::new(Function::Ed25519Sign, 0).out_of_batches().ran(Outcome::Library).count(Direction::Encrypt, 0);
+    Tally::new(Function::Ed25519Sign, 0).out_of_batches().ran(outcome).count(Direction::Encrypt, 0);
     Ok(signature)
 }
 

@@ -1,9 +1,11 @@
 //! Ed448 (RFC 8032, 5.2): by instructions, or else by the caller's `library`, which gives `None` where it fails. With a context and as Ed448ph
 //! by the library alone.
 
-use super::{Private, first};
-use crate::catalogue::{Direction, Function};
+use super::{Material, Private, count, first};
+use crate::catalogue::{Direction, Function, Outcome};
+use crate::error::Error;
 use crate::ops::Delegated;
+use adjunct_card_protocol::secure::Call;
 use adjunct_cpu::curve448 as cpu;
 use adjunct_cpu::random;
 use zeroize::Zeroizing;
@@ -13,35 +15,69 @@ pub const KEY: usize = cpu::ED448;
 /// The length of a signature, in bytes.
 pub const SIGNATURE: usize = cpu::SIGNATURE;
 
+/// The error where neither instructions nor the library computed it.
+const FAILED: Error = Error::Failed("Ed448");
+
 /// Generates a key pair; `library` gives the public key of a private one.
 pub fn generate(library: impl FnOnce(&[u8; KEY]) -> Option<[u8; KEY]>) -> Option<(Private<KEY>, [u8; KEY])> {
     let mut bytes = Zeroizing::new([0; KEY]);
     random(&mut bytes[..]);
-    let private = Private::new(&bytes);
-    let public = public(&private, library)?;
-    Some((private, public))
+    let public = first(Function::Ed448Keygen, cpu::ed448_public(&bytes), || library(&bytes))?;
+    Some((Private::new(&bytes), public))
 }
 
 /// The public key of a private key.
-pub fn public(private: &Private<KEY>, library: impl FnOnce(&[u8; KEY]) -> Option<[u8; KEY]>) -> Option<[u8; KEY]> {
-    let private = private.clear();
-    first(Function::Ed448Keygen, cpu::ed448_public(private), || library(private))
+///
+/// # Errors
+/// [`Error::Failed`] where the library fails; those of a card's key.
+pub fn public(
+    private: &Private<KEY>,
+    library: impl FnOnce(&[u8; KEY]) -> Option<[u8; KEY]>,
+) -> Result<[u8; KEY], Error> {
+    if private.0.clear().is_none() {
+        let public = other_half(private, library)?;
+        count(Function::Ed448Keygen, Outcome::Card);
+        return Ok(public);
+    }
+    let computed = |private: &_| first(Function::Ed448Keygen, cpu::ed448_public(private), || library(private));
+    private.public(|private| computed(private).ok_or(FAILED))
 }
 
 /// The public key of a private key that is imported or checked. A part of that, which counts nothing.
-pub fn other_half(private: &Private<KEY>, library: impl FnOnce(&[u8; KEY]) -> Option<[u8; KEY]>) -> Option<[u8; KEY]> {
-    cpu::ed448_public(private.clear()).or_else(|| library(private.clear()))
+///
+/// # Errors
+/// As for [`public`].
+pub fn other_half(
+    private: &Private<KEY>,
+    library: impl FnOnce(&[u8; KEY]) -> Option<[u8; KEY]>,
+) -> Result<[u8; KEY], Error> {
+    private.public(|private| cpu::ed448_public(private).or_else(|| library(private)).ok_or(FAILED))
 }
 
-/// Signs `message`. `public` must be the public key of `private`: a signature made with another gives the private key away.
+/// Signs `message`. `public` must be the public key of `private`: a signature made with another gives the private key away. A card's signature is checked where
+/// there are instructions for that.
+///
+/// # Errors
+/// [`Error::Failed`] where the library fails; those of a card's key.
 pub fn sign(
     private: &Private<KEY>,
     public: &[u8; KEY],
     message: &[u8],
     library: impl FnOnce(&[u8; KEY], &[u8; KEY], &[u8]) -> Option<[u8; SIGNATURE]>,
-) -> Option<[u8; SIGNATURE]> {
-    let private = private.clear();
-    first(Function::Ed448Sign, cpu::ed448_sign(private, message), || library(private, public, message))
+) -> Result<[u8; SIGNATURE], Error> {
+    match &private.0 {
+        Material::Clear(private) => {
+            let signed = cpu::ed448_sign(private, message);
+            first(Function::Ed448Sign, signed, || library(private, public, message)).ok_or(FAILED)
+        }
+        Material::Elsewhere(elsewhere) => {
+            let mut signature = [0; SIGNATURE];
+            elsewhere.fill(Call::EdSign, &[0], message, &mut signature)?;
+            elsewhere.checked(cpu::ed448_verify(public, message, &signature) != Some(false))?;
+            count(Function::Ed448Sign, Outcome::Card);
+            Ok(signature)
+        }
+    }
 }
 
 /// Whether `signature` is `public`'s of `message`.
@@ -56,13 +92,17 @@ pub fn verify(
 }
 
 /// Signs in a form that the instructions lack: by `library`, which knows the form, the message and the public key.
+///
+/// # Errors
+/// [`Error::Failed`] where the library fails; [`Error::CardKey`] for a card's key, which signs messages alone.
 pub fn sign_form(
     private: &Private<KEY>,
     library: impl FnOnce(&[u8; KEY]) -> Option<[u8; SIGNATURE]>,
-) -> Option<[u8; SIGNATURE]> {
-    let signature = library(private.clear())?;
+) -> Result<[u8; SIGNATURE], Error> {
+    let private = private.0.clear().ok_or(Error::CardKey("it signs with Ed448 in its plain form alone"))?;
+    let signature = library(private).ok_or(FAILED)?;
     Delegated::new(Function::Ed448Sign, 0).done(Direction::Encrypt, 0);
-    Some(signature)
+    Ok(signature)
 }
 
 /// Checks a signature in a form that the instructions lack: by `library`, which knows the form, the message, the key and the signature.

@@ -1,7 +1,9 @@
 //! X25519 (RFC 7748, 5 and 6.1).
 
-use super::{Private, count};
-use crate::catalogue::Function;
+use super::{Material, Private, count};
+use crate::catalogue::{Function, Outcome};
+use crate::error::Error;
+use adjunct_card_protocol::secure::Call;
 use adjunct_cpu::ecx as cpu;
 use adjunct_lanes::curve as lanes;
 use zeroize::Zeroizing;
@@ -9,36 +11,72 @@ use zeroize::Zeroizing;
 /// The length of every key and of a shared secret, in bytes.
 pub const KEY: usize = cpu::KEY;
 
+/// The error of a peer of small order, with which every shared secret is all zeros.
+const SMALL_ORDER: Error = Error::InvalidKey("public key of small order");
+
 /// Generates a key pair.
 pub fn generate() -> (Private<KEY>, [u8; KEY]) {
-    let private = Private::new(&cpu::x25519_generate());
-    let public = public(&private);
-    (private, public)
+    let bytes = cpu::x25519_generate();
+    (Private::new(&bytes), clear_public(&bytes))
 }
 
-/// The public key of a private key, as an operation: it counts as the key pair's generation.
-pub fn public(private: &Private<KEY>) -> [u8; KEY] {
-    let (public, outcome) = lanes::x25519_public(private.clear());
+fn clear_public(private: &[u8; KEY]) -> [u8; KEY] {
+    let (public, outcome) = lanes::x25519_public(private);
     count(Function::X25519Keygen, outcome);
     public
 }
 
-/// The public key of a private key that is imported or checked. A part of that, which counts nothing.
-pub fn other_half(private: &Private<KEY>) -> [u8; KEY] {
-    cpu::x25519_public(private.clear()).0
+/// The public key of a private key, as an operation: it counts as the key pair's generation.
+///
+/// # Errors
+/// Those of a card's key.
+pub fn public(private: &Private<KEY>) -> Result<[u8; KEY], Error> {
+    if private.0.clear().is_none() {
+        let public = other_half(private)?;
+        count(Function::X25519Keygen, Outcome::Card);
+        return Ok(public);
+    }
+    private.public(|private| Ok(clear_public(private)))
 }
 
-/// The shared secret of a private key and a peer's public key; `None` where it is all zeros (a peer of small order), which counts
-/// as well: it has been computed.
-pub fn shared_secret(private: &Private<KEY>, peer: &[u8; KEY]) -> Option<Zeroizing<[u8; KEY]>> {
-    let (secret, outcome) = lanes::x25519(private.clear(), peer);
+/// The public key of a private key that is imported or checked. A part of that, which counts nothing.
+///
+/// # Errors
+/// Those of a card's key.
+pub fn other_half(private: &Private<KEY>) -> Result<[u8; KEY], Error> {
+    private.public(|private| Ok(cpu::x25519_public(private).0))
+}
+
+/// The shared secret of a private key and a peer's public key.
+///
+/// # Errors
+/// [`Error::InvalidKey`] for a peer of small order, which counts as well: the secret has been computed. Those of a card's key.
+pub fn shared_secret(private: &Private<KEY>, peer: &[u8; KEY]) -> Result<Zeroizing<[u8; KEY]>, Error> {
+    let (secret, outcome) = agreed(private, peer)?;
     count(Function::X25519Derive, outcome);
-    secret
+    secret.ok_or(SMALL_ORDER)
 }
 
 /// The shared secret of [`shared_secret`], as a part of another operation: it counts nothing.
-pub fn shared_secret_within(private: &Private<KEY>, peer: &[u8; KEY]) -> Option<Zeroizing<[u8; KEY]>> {
-    lanes::x25519(private.clear(), peer).0
+///
+/// # Errors
+/// As for [`shared_secret`].
+pub fn shared_secret_within(private: &Private<KEY>, peer: &[u8; KEY]) -> Result<Zeroizing<[u8; KEY]>, Error> {
+    agreed(private, peer)?.0.ok_or(SMALL_ORDER)
+}
+
+type Agreed = (Option<Zeroizing<[u8; KEY]>>, Outcome);
+
+fn agreed(private: &Private<KEY>, peer: &[u8; KEY]) -> Result<Agreed, Error> {
+    match &private.0 {
+        Material::Clear(private) => Ok(lanes::x25519(private, peer)),
+        Material::Elsewhere(elsewhere) => {
+            let mut secret = Zeroizing::new([0; KEY]);
+            elsewhere.fill(Call::XDerive, &[], peer, &mut secret[..])?;
+            let any = secret.iter().fold(0, |all, byte| all | byte) != 0;
+            Ok((any.then_some(secret), Outcome::Card))
+        }
+    }
 }
 
 /// Whether a public key is one of those with which every shared secret is all zeros: its point has an order that divides 8. These are the
@@ -73,7 +111,7 @@ mod tests {
     fn points_of_small_order_are_those_without_a_secret() {
         let private = Private::new(&[0x51; KEY]);
         let low = |bytes: &[u8; KEY]| {
-            assert_eq!(is_of_small_order(bytes), shared_secret(&private, bytes).is_none(), "{bytes:02x?}");
+            assert_eq!(is_of_small_order(bytes), shared_secret(&private, bytes).is_err(), "{bytes:02x?}");
             is_of_small_order(bytes)
         };
         let mut found = 0;

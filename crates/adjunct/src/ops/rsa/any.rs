@@ -1,9 +1,10 @@
 //! RSA by bare numbers, of any size and with any public exponent.
 
-use super::Generated;
+use super::{Generated, Key};
 use crate::catalogue::{Direction, Function};
 use crate::error::Error;
 use crate::ops::Tally;
+use crate::ops::material::Elsewhere;
 use adjunct_cpu::{random, rsa_any};
 
 /// The significant bits of a big-endian number.
@@ -14,14 +15,23 @@ pub fn bits(number: &[u8]) -> usize {
 
 /// `base^exponent mod modulus`, big-endian numbers; `base` and `out` are of one length. The exponent is taken for secret, unless
 /// all but its last 64 bits are zeros under a modulus of 512 bits or more, which only a public one's are. A result cannot be
-/// checked here: the exponent's counterpart is not known.
+/// checked here: the exponent's counterpart is not known. Where a reference to a card's key ([`crate::ops::reference`]) stands for the exponent, the
+/// card does the operation, and its result is checked with the public exponent that the card gives.
 ///
 /// # Errors
+/// [`Error::CardKey`], [`Error::CardInput`] and [`Error::Device`] of a card's key.
 /// [`Error::InvalidKey`] for a modulus that is even or below 3 and for an exponent of 0; [`Error::Unsupported`] for a base that is
 /// not below the modulus; [`Error::Memory`].
 pub fn power(base: &[u8], exponent: &[u8], modulus: &[u8], out: &mut [u8]) -> Result<(), Error> {
-    rsa_any::power(base, exponent, modulus, out)?;
-    Tally::new(Function::RsaMe, bits(modulus)).count(Direction::Encrypt, 0);
+    let tally = Tally::new(Function::RsaMe, bits(modulus));
+    let tally = match Elsewhere::of_number(exponent)? {
+        None => {
+            rsa_any::power(base, exponent, modulus, out)?;
+            tally
+        }
+        Some(elsewhere) => tally.ran(Key::of_card(elsewhere)?.power(base, modulus, out)?),
+    };
+    tally.count(Direction::Encrypt, 0);
     Ok(())
 }
 

@@ -4,6 +4,8 @@ use crate::libcrypto::{
     ComputeKey, Functions, Generate, Opaque, Sign, SignSetup, SignSig, Verify, VerifySig, functions,
 };
 use crate::tables::{self, Tables};
+use crate::theirs;
+use adjunct::Error;
 use adjunct::ops;
 use adjunct::ops::ec::{Curve, Form, Key, MAX_FIELD, MAX_POINT, MAX_SIGNATURE};
 use adjunct_ossl::guard;
@@ -157,28 +159,47 @@ unsafe fn encode(key: Opaque, point: Opaque, out: &mut [u8; MAX_POINT]) -> Optio
 
 /// Makes the core's key with the halves that `key` has: the private one, the public one, or both.
 ///
+/// # Errors
+/// Why the core does not take it, where that is known.
+///
 /// # Safety
 /// `key` is a live EC_KEY of the libcrypto whose functions are known here.
-unsafe fn convert(key: Opaque, private: bool) -> Option<Key> {
+unsafe fn convert(key: Opaque, private: bool) -> Result<Key, Option<Error>> {
     let f = functions();
     // SAFETY: a live key, and what it holds.
     unsafe {
-        let curve = curve(key)?;
+        let curve = curve(key).ok_or(None)?;
+        let mut point = [0; MAX_POINT];
         if !private {
-            let mut point = [0; MAX_POINT];
-            return Key::new(curve, Some(encode(key, (f.ec_public)(key), &mut point)?), None).ok();
+            let public = encode(key, (f.ec_public)(key), &mut point);
+            return Ok(Key::new(curve, Some(public.ok_or(None)?), None)?);
         }
         let scalar = (f.ec_private)(key);
         if scalar.is_null() {
-            return None;
+            return Err(None);
+        }
+        if (f.bn_bits)(scalar) as usize > curve.field_len() * 8 {
+            // It may be no scalar, which the core knows.
+            let number = theirs::bytes(f, scalar)?;
+            return Ok(Key::new(curve, encode(key, (f.ec_public)(key), &mut point), Some(&number))?);
         }
         let mut bytes = Zeroizing::new([0; MAX_FIELD]);
         let bytes = &mut bytes[..curve.field_len()];
         if (f.bn_to_bytes)(scalar, bytes.as_mut_ptr(), bytes.len() as c_int) < 0 {
-            return None;
+            return Err(None);
         }
-        Key::new(curve, None, Some(bytes)).ok()
+        Ok(Key::new(curve, None, Some(bytes))?)
     }
+}
+
+/// Whether OpenSSL's own function may do a private operation that the core has not done.
+///
+/// # Safety
+/// `key` is a live EC_KEY of the libcrypto whose functions are known here.
+unsafe fn may_leave(key: Opaque, why: &Option<Error>) -> bool {
+    let f = functions();
+    // SAFETY: a live key, and the number that it holds.
+    unsafe { theirs::may(f, &theirs::EC, (f.ec_private)(key), why.as_ref()) }
 }
 
 unsafe fn slice<'a>(data: *const u8, length: c_int) -> Option<&'a [u8]> {
@@ -187,18 +208,26 @@ unsafe fn slice<'a>(data: *const u8, length: c_int) -> Option<&'a [u8]> {
     Some(if length == 0 { &[] } else { unsafe { std::slice::from_raw_parts(data, length) } })
 }
 
-/// The key to sign with and the digest; `None` where OpenSSL should sign.
+/// The key to sign with and the digest.
+///
+/// # Errors
+/// Where OpenSSL should sign; with the core's error, where that is why.
 ///
 /// # Safety
 /// `digest` has `length` readable bytes while the result is used, if `length` is above 0; `given` are null or OpenSSL's numbers; `key` is a live EC_KEY.
-unsafe fn to_sign<'a>(digest: *const u8, length: c_int, given: [Opaque; 2], key: Opaque) -> Option<(Key, &'a [u8])> {
+unsafe fn to_sign<'a>(
+    digest: *const u8,
+    length: c_int,
+    given: [Opaque; 2],
+    key: Opaque,
+) -> Result<(Key, &'a [u8]), Option<Error>> {
     if given.iter().any(|number| !number.is_null()) {
-        return None;
+        return Err(None);
     }
     // SAFETY: OpenSSL's arguments.
-    let both = unsafe { (convert(key, true)?, slice(digest, length)?) };
+    let both = unsafe { (convert(key, true)?, slice(digest, length).ok_or(None)?) };
     ops::attribute_now();
-    Some(both)
+    Ok(both)
 }
 
 unsafe extern "C" fn sign(
@@ -215,26 +244,28 @@ unsafe extern "C" fn sign(
     if unsafe { lacks_curve(key) } {
         return 0;
     }
-    let done = guard(false, || {
+    let done = guard(Err(None), || {
         // Who asks for the length alone gives no place.
         if signature.is_null() {
-            return false;
+            return Err(None);
         }
         let mut out = [0; MAX_SIGNATURE];
         // SAFETY: OpenSSL's arguments; the caller's buffer has room for ECDSA_size.
         unsafe {
-            let Some((key, digest)) = to_sign(digest, length, [kinv, r], key) else { return false };
-            let Ok(made) = key.sign(digest, &mut out) else { return false };
+            let (key, digest) = to_sign(digest, length, [kinv, r], key)?;
+            let made = key.sign(digest, &mut out)?;
             std::ptr::copy_nonoverlapping(made.as_ptr(), signature, made.len());
             *signature_length = made.len() as c_uint;
         }
-        true
+        Ok(())
     });
     match (done, original().sign) {
-        (true, _) => 1,
+        (Ok(()), _) => 1,
         // SAFETY: the caller's own arguments.
-        (false, Some(theirs)) => unsafe { theirs(kind, digest, length, signature, signature_length, kinv, r, key) },
-        (false, None) => 0,
+        (Err(why), Some(theirs)) if signature.is_null() || unsafe { may_leave(key, &why) } => unsafe {
+            theirs(kind, digest, length, signature, signature_length, kinv, r, key)
+        },
+        (Err(_), _) => 0,
     }
 }
 
@@ -244,31 +275,30 @@ unsafe extern "C" fn sign_sig(digest: *const u8, length: c_int, kinv: Opaque, r:
         return null_mut();
     }
     let f = functions();
-    let made = guard(null_mut(), || {
+    let made = guard(Err(None), || {
         let mut out = [0; 2 * MAX_FIELD];
         // SAFETY: OpenSSL's arguments; its objects are made and given away by its own functions.
         unsafe {
-            let Some((key, digest)) = to_sign(digest, length, [kinv, r], key) else { return null_mut() };
+            let (key, digest) = to_sign(digest, length, [kinv, r], key)?;
             let pair = &mut out[..2 * key.group().field_len()];
-            if key.sign_pair(digest, pair).is_err() {
-                return null_mut();
-            }
+            key.sign_pair(digest, pair)?;
             let (r, s) = pair.split_at(key.group().field_len());
             let [r, s] = [r, s].map(|n| (f.bn_from_bytes)(n.as_ptr(), n.len() as c_int, null_mut()));
             let made = (f.signature_new)();
             if !made.is_null() && !r.is_null() && !s.is_null() && (f.signature_set)(made, r, s) == 1 {
-                return made;
+                return Ok(made);
             }
             (f.signature_free)(made);
             (f.bn_clear_free)(r);
             (f.bn_clear_free)(s);
-            null_mut()
+            Err(None)
         }
     });
-    match original().sign_sig {
+    match (made, original().sign_sig) {
+        (Ok(made), _) => made,
         // SAFETY: the caller's own arguments.
-        Some(theirs) if made.is_null() => unsafe { theirs(digest, length, kinv, r, key) },
-        _ => made,
+        (Err(why), Some(theirs)) if unsafe { may_leave(key, &why) } => unsafe { theirs(digest, length, kinv, r, key) },
+        (Err(_), _) => null_mut(),
     }
 }
 
@@ -278,7 +308,7 @@ unsafe extern "C" fn sign_sig(digest: *const u8, length: c_int, kinv: Opaque, r:
 /// `digest` has `length` readable bytes while the result is used, if `length` is above 0; `key` is a live EC_KEY.
 unsafe fn to_verify<'a>(digest: *const u8, length: c_int, key: Opaque) -> Option<(Key, &'a [u8])> {
     // SAFETY: OpenSSL's arguments.
-    let both = unsafe { (convert(key, false)?, slice(digest, length)?) };
+    let both = unsafe { (convert(key, false).ok()?, slice(digest, length)?) };
     ops::attribute_now();
     Some(both)
 }
@@ -387,30 +417,28 @@ unsafe extern "C" fn compute_key(secret: *mut *mut u8, length: *mut usize, peer:
         return 0;
     }
     let f = functions();
-    let done = guard(false, || {
+    let done = guard(Err(None), || {
         let mut out = Zeroizing::new([0; MAX_FIELD]);
         let mut point = [0; MAX_POINT];
         // SAFETY: OpenSSL's arguments; the secret is given to the caller in OpenSSL's own memory.
         unsafe {
-            let Some(ours) = convert(key, true) else { return false };
-            let theirs = encode(key, peer, &mut point).and_then(|p| Key::new(ours.group(), Some(p), None).ok());
+            let ours = convert(key, true)?;
+            let theirs = Key::new(ours.group(), Some(encode(key, peer, &mut point).ok_or(None)?), None)?;
             ops::attribute_now();
-            let Some(made) = theirs.as_ref().and_then(|theirs| ours.shared_secret(theirs, &mut out).ok()) else {
-                return false;
-            };
+            let made = ours.shared_secret(&theirs, &mut out)?;
             let place = (f.malloc)(made.len(), c"adjunct".as_ptr(), 0).cast::<u8>();
             if place.is_null() {
-                return false;
+                return Err(None);
             }
             std::ptr::copy_nonoverlapping(made.as_ptr(), place, made.len());
             (*secret, *length) = (place, made.len());
         }
-        true
+        Ok(())
     });
     match (done, original().compute_key) {
-        (true, _) => 1,
+        (Ok(()), _) => 1,
         // SAFETY: the caller's own arguments.
-        (false, Some(theirs)) => unsafe { theirs(secret, length, peer, key) },
-        (false, None) => 0,
+        (Err(why), Some(theirs)) if unsafe { may_leave(key, &why) } => unsafe { theirs(secret, length, peer, key) },
+        (Err(_), _) => 0,
     }
 }

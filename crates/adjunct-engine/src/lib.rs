@@ -15,6 +15,7 @@ pub mod rand;
 pub mod register;
 pub mod rsa;
 pub mod tables;
+mod theirs;
 
 use adjunct_ossl::guard;
 use libcrypto::{Functions, Opaque};

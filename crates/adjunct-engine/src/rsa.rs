@@ -2,6 +2,8 @@
 
 use crate::libcrypto::{Functions, Opaque, RsaOperation, functions};
 use crate::tables::{self, Tables};
+use crate::theirs;
+use adjunct::Error;
 use adjunct::memory::{self, Shared};
 use adjunct::ops;
 use adjunct::ops::rsa::{Crt, Encryption, Key, MAX_SIZE, Numbers, SHA1, Signature, pkcs1_decode_implicit};
@@ -193,15 +195,14 @@ unsafe fn numbers(rsa: Opaque) -> Option<Zeroizing<Vec<u8>>> {
         (f.rsa_factors)(rsa, p, q);
         (f.rsa_crt)(rsa, dp, dq, qinv);
     }
+    // SAFETY: a live number, or null.
+    let length =
+        |number: Opaque| if number.is_null() { 0 } else { unsafe { (f.bn_bits)(number) as usize }.div_ceil(8) };
     // Room for all, so that no copy is left behind by a growing vector.
-    let mut all = memory::zeros(8 * (MAX_SIZE + 4)).ok()?;
+    let mut all = memory::zeros(bn.map(|number| length(number) + 4).iter().sum()).ok()?;
     all.clear();
     for number in bn {
-        // SAFETY: a live number, or null.
-        let length = if number.is_null() { 0 } else { unsafe { (f.bn_bits)(number) as usize }.div_ceil(8) };
-        if length > MAX_SIZE {
-            return None;
-        }
+        let length = length(number);
         all.extend_from_slice(&(length as u32).to_le_bytes());
         let at = all.len();
         all.resize(at + length, 0);
@@ -213,8 +214,8 @@ unsafe fn numbers(rsa: Opaque) -> Option<Zeroizing<Vec<u8>>> {
     Some(all)
 }
 
-/// The core's key of these numbers; `None` where it does not take them.
-fn build(mut numbers: &[u8]) -> Option<Key> {
+/// The core's key of these numbers.
+fn build(mut numbers: &[u8]) -> Result<Key, Error> {
     let parts: [&[u8]; 8] = std::array::from_fn(|_| {
         let (length, rest) = numbers.split_first_chunk().expect("made by `numbers`");
         let (part, rest) = rest.split_at(u32::from_le_bytes(*length) as usize);
@@ -224,25 +225,28 @@ fn build(mut numbers: &[u8]) -> Option<Key> {
     let [n, e, d, p, q, dp, dq, qinv] = parts;
     let some = |part: &[u8]| !part.is_empty();
     let crt = [p, q, dp, dq, qinv].into_iter().all(some).then_some(Crt { p, q, dp, dq, qinv });
-    Key::new(&Numbers { n, e, d: some(d).then_some(d), crt }).ok()
+    Key::new(&Numbers { n, e, d: some(d).then_some(d), crt })
 }
 
 /// The core's key of an RSA object, made at the first use and again when its numbers have changed.
 ///
+/// # Errors
+/// Why the core does not take it, where that is known.
+///
 /// # Safety
 /// `rsa` is a live RSA object of the libcrypto whose functions are known here.
-unsafe fn key(rsa: Opaque) -> Option<Shared<Key>> {
+unsafe fn key(rsa: Opaque) -> Result<Shared<Key>, Option<Error>> {
     // SAFETY: a live RSA object.
-    let (numbers, slot) = unsafe { (numbers(rsa)?, slot(rsa)) };
-    let make = || Shared::new(build(&numbers)?).ok();
+    let (numbers, slot) = unsafe { (numbers(rsa).ok_or(None)?, slot(rsa)) };
+    let make = || build(&numbers).and_then(Shared::new).map_err(Some);
     let Some(slot) = slot else { return make() };
     // Never waited for: a fork in another thread may have left it locked for ever.
     let Ok(mut ready) = slot.try_lock() else { return make() };
     match &*ready {
-        Some(ready) if bool::from(ready.numbers.ct_eq(&numbers)) => ready.key.clone(),
+        Some(ready) if bool::from(ready.numbers.ct_eq(&numbers)) => ready.key.clone().ok_or(None),
         _ => {
             let key = make();
-            *ready = Some(Ready { numbers, key: key.clone() });
+            *ready = Some(Ready { numbers, key: key.as_ref().ok().cloned() });
             key
         }
     }
@@ -306,9 +310,9 @@ unsafe fn put(result: &[u8], to: *mut u8) -> c_int {
 unsafe fn either(
     (length, from, to, rsa, padding): (c_int, *const u8, *mut u8, Opaque, c_int),
     (theirs, public): (RsaOperation, bool),
-    ours: impl FnOnce(&Key, &mut Zeroizing<[u8; MAX_SIZE]>) -> Option<c_int>,
+    ours: impl FnOnce(&Key, &mut Zeroizing<[u8; MAX_SIZE]>) -> Result<c_int, Option<Error>>,
 ) -> c_int {
-    let done = guard(None, || {
+    let done = guard(Err(None), || {
         // Where the provider has registered the engine, perhaps nothing of the core was asked for yet.
         adjunct::init();
         let f = functions();
@@ -316,18 +320,25 @@ unsafe fn either(
         unsafe {
             if lacks(f, rsa, public) {
                 f.errors.raise(reason::VALUE_MISSING);
-                return Some(-1);
+                return Ok(-1);
             }
             if !TABLES.has((f.rsa_table)(rsa)) {
-                return None;
+                return Err(None);
             }
             let key = key(rsa)?;
             ops::attribute_now();
             ours(&key, &mut Zeroizing::new([0; MAX_SIZE]))
         }
     });
-    // SAFETY: the caller's own arguments.
-    done.unwrap_or_else(|| unsafe { theirs(length, from, to, rsa, padding) })
+    let f = functions();
+    let mut d = null_mut();
+    // SAFETY: a live RSA object, and a place for what it holds; then the caller's own arguments.
+    done.unwrap_or_else(|why| unsafe {
+        if !public {
+            (f.rsa_key)(rsa, null_mut(), null_mut(), &raw mut d);
+        }
+        if theirs::may(f, &theirs::RSA, d, why.as_ref()) { theirs(length, from, to, rsa, padding) } else { -1 }
+    })
 }
 
 unsafe extern "C" fn private_encrypt(
@@ -343,11 +354,11 @@ unsafe extern "C" fn private_encrypt(
             let scheme = match padding {
                 PKCS1 => Signature::Pkcs1(None),
                 NONE => Signature::Raw,
-                _ => return None,
+                _ => return Err(None),
             };
             let signature = &mut signature[..key.size()];
-            key.sign(scheme, input(from, length)?, signature).ok()?;
-            Some(put(signature, to))
+            key.sign(scheme, input(from, length).ok_or(None)?, signature)?;
+            Ok(put(signature, to))
         })
     }
 }
@@ -365,13 +376,13 @@ unsafe extern "C" fn private_decrypt(
         either((length, from, to, rsa, padding), (original().priv_dec, false), |key, plain| {
             let size = key.size();
             if !matches!(padding, PKCS1 | NONE | OAEP) {
-                return None;
+                return Err(None);
             }
-            let input = block(key, from, length)?;
+            let input = block(key, from, length).ok_or(None)?;
             let plain = &mut plain[..size];
-            key.private(input, plain).ok()?;
+            key.private(input, plain)?;
             let num = size as c_int;
-            Some(match padding {
+            Ok(match padding {
                 NONE => put(plain, to),
                 PKCS1 if original().implicit => match pkcs1_decode_implicit(key, input, plain) {
                     Ok(length) => put(&plain[..length], to),
@@ -394,11 +405,11 @@ unsafe extern "C" fn public_encrypt(length: c_int, from: *const u8, to: *mut u8,
                 PKCS1 => Encryption::Pkcs1,
                 OAEP => Encryption::Oaep { hash: &SHA1, mgf1: &SHA1, label: &[] },
                 NONE => Encryption::Raw,
-                _ => return None,
+                _ => return Err(None),
             };
             let ciphertext = &mut ciphertext[..key.size()];
-            key.encrypt(scheme, input(from, length)?, ciphertext).ok()?;
-            Some(put(ciphertext, to))
+            key.encrypt(scheme, input(from, length).ok_or(None)?, ciphertext)?;
+            Ok(put(ciphertext, to))
         })
     }
 }
@@ -410,15 +421,15 @@ unsafe extern "C" fn public_decrypt(length: c_int, from: *const u8, to: *mut u8,
         either((length, from, to, rsa, padding), (original().pub_dec, true), |key, opened| {
             let size = key.size();
             if !matches!(padding, PKCS1 | NONE) {
-                return None;
+                return Err(None);
             }
             let opened = &mut opened[..size];
-            key.public(block(key, from, length)?, opened).ok()?;
+            key.public(block(key, from, length).ok_or(None)?, opened)?;
             let num = size as c_int;
             if padding == PKCS1 {
-                return Some(checked(f, (f.check_type_1)(to, num, opened.as_ptr(), num, num)));
+                return Ok(checked(f, (f.check_type_1)(to, num, opened.as_ptr(), num, num)));
             }
-            Some(put(opened, to))
+            Ok(put(opened, to))
         })
     }
 }

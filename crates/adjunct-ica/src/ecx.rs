@@ -63,7 +63,7 @@ impl Curve<{ x25519::KEY }> for X25519 {
     }
 
     fn public(private: &Private<{ x25519::KEY }>) -> Option<[u8; x25519::KEY]> {
-        Some(x25519::public(private))
+        x25519::public(private).ok()
     }
 }
 
@@ -71,7 +71,7 @@ impl Agreement<{ x25519::KEY }> for X25519 {
     const DERIVE: Function = Function::X25519Derive;
 
     fn derive(private: &Private<{ x25519::KEY }>, peer: &[u8; x25519::KEY]) -> Option<Zeroizing<[u8; x25519::KEY]>> {
-        x25519::shared_secret(private, peer)
+        x25519::shared_secret(private, peer).ok()
     }
 }
 
@@ -87,7 +87,7 @@ impl Curve<{ ed25519::KEY }> for Ed25519 {
     }
 
     fn public(private: &Private<{ ed25519::KEY }>) -> Option<[u8; ed25519::KEY]> {
-        Some(ed25519::public(private))
+        ed25519::public(private).ok()
     }
 }
 
@@ -125,7 +125,7 @@ impl Curve<{ x448::KEY }> for X448 {
     }
 
     fn public(private: &Private<{ x448::KEY }>) -> Option<[u8; x448::KEY]> {
-        x448::public(private, libcrypto::x448_public)
+        x448::public(private, libcrypto::x448_public).ok()
     }
 }
 
@@ -133,7 +133,7 @@ impl Agreement<{ x448::KEY }> for X448 {
     const DERIVE: Function = Function::X448Derive;
 
     fn derive(private: &Private<{ x448::KEY }>, peer: &[u8; x448::KEY]) -> Option<Zeroizing<[u8; x448::KEY]>> {
-        x448::shared_secret(private, peer, libcrypto::x448)
+        x448::shared_secret(private, peer, libcrypto::x448).ok()
     }
 }
 
@@ -149,7 +149,7 @@ impl Curve<{ ed448::KEY }> for Ed448 {
     }
 
     fn public(private: &Private<{ ed448::KEY }>) -> Option<[u8; ed448::KEY]> {
-        ed448::public(private, libcrypto::ed448_public)
+        ed448::public(private, libcrypto::ed448_public).ok()
     }
 }
 
@@ -162,7 +162,7 @@ impl Signatures<{ ed448::KEY }, { ed448::SIGNATURE }> for Ed448 {
         public: &[u8; ed448::KEY],
         message: &[u8],
     ) -> Option<[u8; ed448::SIGNATURE]> {
-        ed448::sign(private, public, message, libcrypto::ed448_sign)
+        ed448::sign(private, public, message, libcrypto::ed448_sign).ok()
     }
 
     fn verify(public: &[u8; ed448::KEY], message: &[u8], signature: &[u8; ed448::SIGNATURE]) -> bool {

@@ -11,7 +11,7 @@ impl Errno {
     pub const INVALID: Errno = Errno(libc::EINVAL);
     /// The size, curve or mode is not served.
     pub const PERMISSION: Errno = Errno(libc::EPERM);
-    /// No hardware serves the function, and fallbacks are off.
+    /// No hardware serves the function, and fallbacks are off; or no card answers that has the key.
     pub const NO_DEVICE: Errno = Errno(libc::ENODEV);
     /// The operation failed.
     pub const IO: Errno = Errno(libc::EIO);
@@ -25,7 +25,8 @@ impl From<adjunct::error::Error> for Errno {
     fn from(error: adjunct::error::Error) -> Errno {
         use adjunct::error::Error;
         match error {
-            Error::Length { .. } | Error::InvalidKey(_) => Errno::INVALID,
+            Error::Length { .. } | Error::InvalidKey(_) | Error::CardKey(_) | Error::CardInput { .. } => Errno::INVALID,
+            Error::Device { .. } => Errno::NO_DEVICE,
             Error::Unsupported(_) => Errno::PERMISSION,
             Error::Verify => Errno::FAULT,
             Error::Memory => Errno::NO_MEMORY,

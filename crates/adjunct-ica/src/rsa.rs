@@ -27,6 +27,7 @@ pub fn mod_expo(input: &[u8], exponent: &[u8], modulus: &[u8], out: &mut [u8]) -
     serve::permit(Function::RsaMe, ops::in_hardware(Function::RsaMe, rsa::bits(modulus)))?;
     ops::attribute();
     rsa::power(input, exponent, modulus, out).map_err(|error| match error {
+        error if !error.may_fall_back() => error.into(),
         Error::InvalidKey(_) | Error::Unsupported(_) => Errno::INVALID,
         Error::Memory => Errno::NO_MEMORY,
         _ => Errno::IO,
@@ -50,8 +51,8 @@ pub fn crt(input: &[u8], key: &Crt<'_>, out: &mut [u8]) -> Result<(), Errno> {
     serve::permit(Function::RsaCrt, prepared.in_hardware())?;
     ops::attribute_now();
     prepared.private(input, out).map_err(|error| {
-        if error == Error::Memory {
-            return Errno::NO_MEMORY;
+        if error == Error::Memory || !error.may_fall_back() {
+            return error.into();
         }
         // The fault may be in what is kept.
         forget();
@@ -74,6 +75,7 @@ pub fn forget() {
 
 fn of_a_key(error: Error) -> Errno {
     match error {
+        error if !error.may_fall_back() => error.into(),
         Error::InvalidKey(_) => Errno::INVALID,
         Error::Memory => Errno::NO_MEMORY,
         _ => Errno::IO,

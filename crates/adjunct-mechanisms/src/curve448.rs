@@ -64,12 +64,15 @@ pub(crate) fn ed448_public(private: &Ed448) -> Option<Ed448> {
 }
 
 /// Signs by Ed448; `form` is `None` for the plain form.
+///
+/// # Errors
+/// Those of [`ed448::sign`].
 pub(crate) fn ed448_sign(
     form: Option<Form<'_>>,
     private: &Private<{ ed448::KEY }>,
     public: &Ed448,
     data: &[u8],
-) -> Option<Signature> {
+) -> Result<Signature, adjunct::Error> {
     let sign = |form, private: &_| (library()?.ed448_sign)(form, private, public, data);
     match form {
         None => ed448::sign(private, public, data, |private, _, _| sign(PLAIN, private)),

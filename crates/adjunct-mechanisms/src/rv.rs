@@ -1,6 +1,7 @@
 //! The return values of calls.
 
 use adjunct::Error;
+use adjunct::catalogue::Refusal;
 use cryptoki_sys::*;
 
 /// Why a call fails: a `CKR_` value other than `CKR_OK`.
@@ -27,6 +28,10 @@ impl From<Error> for Rv {
     #[inline]
     fn from(error: Error) -> Rv {
         Rv(match error {
+            Error::Device { why: Refusal::Gone | Refusal::Nobody, .. } => CKR_DEVICE_REMOVED,
+            Error::Device { .. } => CKR_DEVICE_ERROR,
+            Error::CardKey(_) => CKR_KEY_FUNCTION_NOT_PERMITTED,
+            Error::CardInput { .. } => CKR_DATA_INVALID,
             Error::Memory => CKR_HOST_MEMORY,
             Error::InvalidKey(_) => CKR_KEY_TYPE_INCONSISTENT,
             Error::Length { .. } => CKR_DATA_LEN_RANGE,
@@ -46,7 +51,7 @@ impl From<std::collections::TryReserveError> for Rv {
 /// The return value for numbers that form no key.
 pub fn not_a_key(error: Error) -> Rv {
     match error {
-        Error::Memory => Rv(CKR_HOST_MEMORY),
+        Error::Memory | Error::Device { .. } => error.into(),
         _ => Rv(CKR_ATTRIBUTE_VALUE_INVALID),
     }
 }

@@ -9,6 +9,7 @@ use crate::encoders::Encoders;
 use crate::fallback;
 use crate::neighbours::Watch;
 use adjunct::config::Groups;
+use adjunct::error::{Error, Fault};
 use adjunct_ossl::engines::Engines;
 use std::ffi::{CStr, c_int, c_void};
 use std::sync::atomic::{AtomicPtr, Ordering};
@@ -56,6 +57,21 @@ impl Provider {
     #[inline]
     pub fn steps_back(&self) -> bool {
         self.watch.as_ref().is_some_and(|watch| watch.steps_back(&self.core))
+    }
+
+    /// Whether an error of the core is the end: where nothing else may do the operation over, as with a card's key. Then it raises the error, with the core's
+    /// words.
+    pub fn is_final(&self, error: &Error) -> bool {
+        if error.may_fall_back() {
+            return false;
+        }
+        let reason = match error.fault() {
+            Fault::Key => prov::INVALID_KEY,
+            Fault::Caller => prov::PASSED_INVALID_ARGUMENT,
+            Fault::Device | Fault::Here => prov::OPERATION_FAIL,
+        };
+        self.core.raise_words(reason, &error.to_string());
+        true
     }
 
     /// Notes that the program looks at this provider.

@@ -134,8 +134,18 @@ impl Core {
     /// Puts an error on OpenSSL's queue, under the library and reason that OpenSSL's own providers give.
     #[cold]
     pub fn raise(&self, reason: Reason) {
+        self.raise_with(reason, reason.data());
+    }
+
+    /// Raises an error with words that are known only now. A `%` in them is left out, and so is what follows a zero.
+    #[cold]
+    pub fn raise_words(&self, reason: Reason, words: &str) {
+        self.raise_with(reason, Some(&crate::reason::data(words)));
+    }
+
+    fn raise_with(&self, reason: Reason, data: Option<&CStr>) {
         if let (Some(new), Some(debug), Some(set)) = (self.new_error, self.set_error_debug, self.vset_error) {
-            let data = reason.data().map_or(std::ptr::null(), CStr::as_ptr);
+            let data = data.map_or(std::ptr::null(), CStr::as_ptr);
             // No format of ours takes an argument, but the list is copied on its way where it is a structure (AArch64).
             let mut arguments = [0u64; 8];
             // SAFETY: the handle is the one given with the functions; the format takes no arguments, and the list is as long

@@ -1,7 +1,7 @@
 //! libcrypto's queue of errors, of which each thread has its own, for modules that are no provider (a provider has [`crate::core::Core::raise`]).
 
 use crate::reason::Reason;
-use std::ffi::{c_char, c_int};
+use std::ffi::{CStr, c_char, c_int};
 
 crate::functions! {
     /// The functions of the queue used here; all exist since OpenSSL 3.0.
@@ -16,11 +16,21 @@ crate::functions! {
 impl Errors {
     /// Puts an error on the queue.
     pub fn raise(&self, reason: Reason) {
+        self.raise_with(reason, None);
+    }
+
+    /// Puts an error with words on the queue. A `%` in them is left out, and so is what follows a zero.
+    #[cold]
+    pub fn raise_words(&self, reason: Reason, words: &str) {
+        self.raise_with(reason, Some(&crate::reason::data(words)));
+    }
+
+    fn raise_with(&self, reason: Reason, data: Option<&CStr>) {
         let (library, number) = reason.parts();
-        // SAFETY: the functions of this libcrypto; no text follows.
+        // SAFETY: the functions of this libcrypto; the text, which lives through the call, is a format without arguments.
         unsafe {
             (self.new)();
-            (self.set)(library, number, std::ptr::null());
+            (self.set)(library, number, data.map_or(std::ptr::null(), CStr::as_ptr));
         }
     }
 

@@ -7,7 +7,7 @@
 
 #![allow(missing_docs)]
 
-use std::ffi::{CStr, c_int};
+use std::ffi::{CStr, CString, c_int};
 
 /// An error for OpenSSL's queue ([`super::core::Core::raise`]).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -48,6 +48,12 @@ impl Reason {
     pub const fn data(self) -> Option<&'static CStr> {
         self.data
     }
+}
+
+/// Words as the data of an error, which OpenSSL reads as a format without arguments.
+pub(crate) fn data(words: &str) -> CString {
+    let bytes: Vec<u8> = words.bytes().take_while(|&byte| byte != 0).filter(|&byte| byte != b'%').collect();
+    CString::new(bytes).unwrap_or_default()
 }
 
 /// `ERR_RFLAG_FATAL` and `ERR_RFLAG_COMMON`: the flags of reasons that every library has.

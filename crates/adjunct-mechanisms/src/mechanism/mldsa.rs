@@ -100,7 +100,7 @@ struct Signing {
 
 fn signer(mechanism: Mechanism<'_>, key: Held) -> Result<Box<dyn Signer>> {
     let key = key.key()?;
-    let private = matches!(&*key, Key::MlDsa(key) if key.private_bytes().is_some());
+    let private = matches!(&*key, Key::MlDsa(key) if key.has_private());
     ensure(private, CKR_KEY_TYPE_INCONSISTENT)?;
     Ok(Box::new(Signing::new(mechanism, key)?))
 }

@@ -90,6 +90,7 @@ fn rsa_key(key: &Key, encrypt: bool) -> Result<&rsa::Key> {
 fn failed(error: adjunct::Error) -> Rv {
     match error {
         adjunct::Error::Memory => Rv(CKR_HOST_MEMORY),
+        error if !error.may_fall_back() => error.into(),
         // A number that is not below the modulus.
         adjunct::Error::Unsupported(_) => Rv(CKR_DATA_INVALID),
         adjunct::Error::Length { .. } => Rv(CKR_DATA_LEN_RANGE),
@@ -133,6 +134,7 @@ impl Rsa {
     fn decrypt(&self, key: &rsa::Key, out: &mut [u8]) -> Result<usize> {
         let invalid = |error| match error {
             adjunct::Error::Memory => Rv(CKR_HOST_MEMORY),
+            error if !error.may_fall_back() => error.into(),
             adjunct::Error::Unsupported(_) | adjunct::Error::Verify => Rv(CKR_ENCRYPTED_DATA_INVALID),
             _ => Rv(CKR_FUNCTION_FAILED),
         };

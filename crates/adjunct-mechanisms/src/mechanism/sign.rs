@@ -196,6 +196,7 @@ fn failed(error: adjunct::Error) -> Rv {
     match error {
         adjunct::Error::Memory => Rv(CKR_HOST_MEMORY),
         adjunct::Error::Unsupported(_) | adjunct::Error::Length { .. } => Rv(CKR_DATA_LEN_RANGE),
+        error if !error.may_fall_back() => error.into(),
         _ => Rv(CKR_FUNCTION_FAILED),
     }
 }
@@ -256,9 +257,7 @@ impl Signer for Signing {
                     out.copy_from_slice(&signature.map_err(failed)?);
                 }
                 Key::Ed448 { private: Some(private), public } => {
-                    out.copy_from_slice(
-                        &curve448::ed448_sign(form, private, public, data).ok_or(Rv(CKR_FUNCTION_FAILED))?,
-                    );
+                    out.copy_from_slice(&curve448::ed448_sign(form, private, public, data).map_err(failed)?);
                 }
                 _ => return fail(CKR_KEY_TYPE_INCONSISTENT),
             }

@@ -267,11 +267,11 @@ impl Key {
                 Ok(Key::Ec(key))
             }
             Curve::Ed25519 => {
-                let (private, public) = halves(value, point, |private| Some(ed25519::other_half(private)))?;
+                let (private, public) = halves(value, point, ed25519::other_half)?;
                 Ok(Key::Ed25519 { private, public })
             }
             Curve::X25519 => {
-                let (private, public) = halves(value, point, |private| Some(x25519::other_half(private)))?;
+                let (private, public) = halves(value, point, x25519::other_half)?;
                 Ok(Key::X25519 { private, public })
             }
             Curve::Ed448 => {
@@ -301,7 +301,7 @@ impl Key {
     }
 }
 
-/// The halves of a key on a curve that is not of Weierstrass form. `other_half` computes the public one (`None` where it cannot); a public half that
+/// The halves of a key on a curve that is not of Weierstrass form. `other_half` gives the public one; a public half that
 /// is given for a private key is compared with it. Otherwise a signature made with another public half would give the private key away, and whoever
 /// unwraps a key that is not theirs could give any public half.
 ///
@@ -310,23 +310,27 @@ impl Key {
 fn halves<const N: usize>(
     value: Option<&[u8]>,
     point: Option<&[u8]>,
-    other_half: impl FnOnce(&Private<N>) -> Option<[u8; N]>,
+    other_half: impl FnOnce(&Private<N>) -> std::result::Result<[u8; N], adjunct::Error>,
 ) -> Result<(Option<Private<N>>, [u8; N])> {
     let given = point.map(fixed).transpose()?;
     let Some(value) = value else { return given.map(|public| (None, public)).ok_or(Rv(CKR_TEMPLATE_INCOMPLETE)) };
-    let value: &[u8; N] = value.try_into().map_err(|_| Rv(CKR_ATTRIBUTE_VALUE_INVALID))?;
-    let private = Private::new(value);
-    let public = other_half(&private).ok_or(Rv(CKR_FUNCTION_FAILED))?;
+    let private = Private::of(value).map_err(not_a_key)?;
+    let public = other_half(&private).map_err(|error| match error {
+        adjunct::Error::Failed(_) => Rv(CKR_FUNCTION_FAILED),
+        error => not_a_key(error),
+    })?;
     ensure(given.is_none_or(|given| given == public), CKR_ATTRIBUTE_VALUE_INVALID)?;
     Ok((Some(private), public))
 }
 
 /// A private scalar in the length of the curve's: callers leave leading zeros out, or have one more.
 fn scalar(group: Group, value: &[u8]) -> Result<zeroize::Zeroizing<Vec<u8>>> {
-    let length = group.field_len();
-    let zeros = value.len().saturating_sub(length);
-    ensure(!value.is_empty() && value[..zeros].iter().all(|byte| *byte == 0), CKR_ATTRIBUTE_VALUE_INVALID)?;
+    ensure(!value.is_empty(), CKR_ATTRIBUTE_VALUE_INVALID)?;
+    let zeros = value.len().saturating_sub(group.field_len());
+    let zeros = value[..zeros].iter().take_while(|byte| **byte == 0).count();
     let value = &value[zeros..];
+    // What is longer is none, which the core says.
+    let length = group.field_len().max(value.len());
     let mut padded = adjunct::memory::zeros(length)?;
     padded[length - value.len()..].copy_from_slice(value);
     Ok(padded)

@@ -7,6 +7,7 @@ use crate::abi::{self, Algorithm, Dispatch, guard, id};
 use crate::entry;
 use crate::fallback::{self, forward};
 use crate::provider::{Provider, provider};
+use adjunct::Error;
 use adjunct::catalogue::{Direction, Function};
 use adjunct::memory::Shared;
 use adjunct::ops;
@@ -166,14 +167,15 @@ impl Context {
         self.delegated.as_ref().map(|d| (d.algorithm(), d.raw()))
     }
 
-    fn secret<'a>(&self, out: &'a mut [u8; MAX_FIELD]) -> Option<&'a [u8]> {
+    /// The shared secret; `None` where a key is missing, or not one of those served here.
+    fn secret<'a>(&self, out: &'a mut [u8; MAX_FIELD]) -> Option<Result<&'a [u8], Error>> {
         fn key(state: &Option<Shared<State>>) -> Option<&Key> {
             match state.as_deref() {
                 Some(State::Native(native)) => native.key.as_ref(),
                 _ => None,
             }
         }
-        key(&self.key)?.shared_secret(key(&self.peer)?, out).ok()
+        Some(key(&self.key)?.shared_secret(key(&self.peer)?, out))
     }
 }
 
@@ -235,7 +237,13 @@ unsafe extern "C" fn derive(context: *mut c_void, out: *mut u8, length: *mut usi
             return 1;
         }
         let mut buffer = Zeroizing::new([0; MAX_FIELD]);
-        let Some(secret) = (if out.is_null() { None } else { c.secret(&mut buffer) }) else {
+        let secret = if out.is_null() { None } else { c.secret(&mut buffer) };
+        if let Some(Err(error)) = &secret
+            && c.provider.is_final(error)
+        {
+            return 0;
+        }
+        let Some(Ok(secret)) = secret else {
             // What is missing or wrong, OpenSSL says.
             return c.judged(out, length, size);
         };

@@ -1,6 +1,6 @@
 //! Elliptic-curve keys on the NIST curves: generation of keys and parameters.
 
-use super::params::{self, NotNative};
+use super::params::{self, NOT_NATIVE, NotNative};
 use super::{Delegated, KEYPAIR, Native, State, curve_of, key, key_of};
 use crate::abi::build::Builder;
 use crate::abi::param::{self, Param};
@@ -118,19 +118,19 @@ impl Generation {
         for p in unsafe { param::iter(params) } {
             match p.name().to_bytes() {
                 b"group" => {
-                    plan.curve = p.get_str().and_then(curve_of).ok_or(NotNative)?;
+                    plan.curve = p.get_str().and_then(curve_of).ok_or(NOT_NATIVE)?;
                     chosen = true;
                 }
                 // -1 is "not set".
                 b"use-cofactor-flag" if matches!(p.get_i64(), Some(0 | -1)) => {}
-                b"use-cofactor-flag" => return Err(NotNative),
+                b"use-cofactor-flag" => return Err(NOT_NATIVE),
                 b"group-check" => params::setting(&mut plan, p, true)?,
                 // A curve by its parameters, which a name given later would override: not worth following here.
                 b"p" | b"a" | b"b" | b"generator" | b"order" | b"cofactor" | b"field-type" => {
-                    return Err(NotNative);
+                    return Err(NOT_NATIVE);
                 }
                 // A key derived from keying material (RFC 9180; OpenSSL 3.2).
-                b"dhkem-ikm" => return Err(NotNative),
+                b"dhkem-ikm" => return Err(NOT_NATIVE),
                 _ => params::setting(&mut plan, p, false)?,
             }
         }

@@ -1,9 +1,10 @@
 //! Elliptic-curve keys on the NIST curves: keys.
 
-use super::params::{self, NotNative};
+use super::params::{self, NOT_NATIVE, NotNative};
 use super::{Delegated, EcKey, KEYPAIR, Native, State, generate, key, key_of};
 use crate::abi::build::Builder;
 use crate::abi::param::{self, Param};
+use crate::abi::reason::prov;
 use crate::abi::{self, Algorithm, Dispatch, guard, id};
 use crate::entry;
 use crate::fallback::{Context, forward};
@@ -156,7 +157,8 @@ unsafe extern "C" fn import(keydata: *mut c_void, selection: c_int, params: *con
         // SAFETY: the array is OpenSSL's.
         let state = match unsafe { params::import(selection, params) } {
             Ok(native) => State::Native(native),
-            Err(NotNative) => match Delegated::import(ec.provider, selection, params) {
+            Err(NotNative(Some(error))) if ec.provider.is_final(&error) => return 0,
+            Err(_) => match Delegated::import(ec.provider, selection, params) {
                 Some(delegated) => State::Delegated(delegated),
                 None => return 0,
             },
@@ -184,6 +186,11 @@ unsafe extern "C" fn export(
                 // As OpenSSL: keys only with their parameters, a private key only with the public one.
                 let half = selection & KEYPAIR == id::KEYMGMT_SELECT_PRIVATE_KEY;
                 if selection & id::KEYMGMT_SELECT_DOMAIN_PARAMETERS == 0 || half {
+                    return 0;
+                }
+                let secret = |key: &Key| key.has_private() && key.private().is_none();
+                if selection & id::KEYMGMT_SELECT_PRIVATE_KEY != 0 && native.key.as_ref().is_some_and(secret) {
+                    ec.provider.core.raise(prov::NOT_A_PRIVATE_KEY.with(c"its number is not given out"));
                     return 0;
                 }
                 let mut builder = Builder::default();
@@ -296,7 +303,8 @@ unsafe extern "C" fn set_params(keydata: *mut c_void, params: *const Param) -> c
             // SAFETY: the array is OpenSSL's.
             State::Native(native) => match unsafe { changed(native, params) } {
                 Ok(native) => State::Native(native),
-                Err(NotNative) => match moved(ec, native, params) {
+                Err(NotNative(Some(error))) if ec.provider.is_final(&error) => return 0,
+                Err(_) => match moved(ec, native, params) {
                     Some(delegated) => State::Delegated(delegated),
                     None => return 0,
                 },
@@ -319,12 +327,10 @@ unsafe fn changed(native: &Native, params: *const Param) -> Result<Native, NotNa
     // SAFETY: the caller passes OpenSSL's parameter array, which ends and lives through the call.
     for p in unsafe { param::iter(params) } {
         match p.name().to_bytes() {
-            b"encoded-pub-key" => public = Some(p.get_octets().ok_or(NotNative)?),
+            b"encoded-pub-key" => public = Some(p.get_octets().ok_or(NOT_NATIVE)?),
             _ => params::setting(&mut changed, p, true)?,
         }
     }
-    let mut encoded = [0; MAX_POINT];
-    let kept = native.public_part(Form::Uncompressed, &mut encoded);
     if let Some(public) = public {
         // As OpenSSL, the form of what comes in is the form of what goes out.
         changed.key_form = match public.first() {
@@ -333,9 +339,10 @@ unsafe fn changed(native: &Native, params: *const Param) -> Result<Native, NotNa
             _ => Form::Uncompressed,
         };
     }
-    let public = public.or(kept);
-    if public.is_some() || private.is_some() {
-        changed.key = Some(Key::new(native.curve, public, private).map_err(|_| NotNative)?);
+    if public.is_none() {
+        changed.key = native.key.clone();
+    } else {
+        changed.key = Some(Key::new(native.curve, public, private)?);
     }
     Ok(changed)
 }

@@ -19,6 +19,7 @@ use crate::abi::{self, id};
 use crate::fallback::{Algorithm, Context, forward};
 use crate::provider::Provider;
 use adjunct::memory::Shared;
+use adjunct::ops;
 use adjunct::ops::ec::{Curve, Form, Group, Key, MAX_FIELD, MAX_POINT};
 use std::ffi::{CStr, c_int, c_void};
 use std::sync::OnceLock;
@@ -115,6 +116,12 @@ impl Delegated {
     }
 
     fn import(provider: &Provider, selection: c_int, params: *const Param) -> Option<Delegated> {
+        // SAFETY: the array is OpenSSL's or of this module, ends and lives through the call.
+        let private = unsafe { crate::abi::param::find(params, c"priv") }.and_then(Param::get_bignum);
+        let leaves = private.map(Zeroizing::new).map_or(Ok(()), |private| ops::may_leave(&private));
+        if leaves.is_err_and(|error| provider.is_final(&error)) {
+            return None;
+        }
         let mut delegated = Delegated::empty(provider)?;
         let (algorithm, raw) = (delegated.object.algorithm(), delegated.object.raw());
         let done = forward!(

@@ -4,6 +4,7 @@ use super::{KEYPAIR, Native, curve_of, form_name, form_of, name_of};
 use crate::abi::build::Builder;
 use crate::abi::id;
 use crate::abi::param::{self, INTEGER, OCTETS, Param, UNSIGNED, UTF8};
+use adjunct::Error;
 use adjunct::ops::ec::{Form, Key, MAX_FIELD, MAX_POINT};
 use std::ffi::c_int;
 use zeroize::Zeroizing;
@@ -92,9 +93,20 @@ pub(super) static SETTABLE: [Param; 8] = [
     Param::END,
 ];
 
-/// Why a parameter array is not read here: the default provider decides.
+/// Why a parameter array is not read here: the default provider decides, unless the core's error is the end ([`Provider::is_final`]).
+///
+/// [`Provider::is_final`]: crate::provider::Provider::is_final
 #[derive(Debug)]
-pub(super) struct NotNative;
+pub(super) struct NotNative(pub(super) Option<Error>);
+
+/// For a key that is of another kind.
+pub(super) const NOT_NATIVE: NotNative = NotNative(None);
+
+impl From<Error> for NotNative {
+    fn from(error: Error) -> NotNative {
+        NotNative(Some(error))
+    }
+}
 
 /// A setting every kind of array may carry: taken into `native`, or not one for us. Unknown names are ignored, as OpenSSL
 /// does.
@@ -102,7 +114,7 @@ pub(super) fn setting(native: &mut Native, p: &Param, other: bool) -> Result<(),
     match p.name().to_bytes() {
         b"encoding" if p.get_str().is_some_and(|s| s.eq_ignore_ascii_case("named_curve")) => {}
         b"point-format" => {
-            let form = p.get_str().and_then(form_of).ok_or(NotNative)?;
+            let form = p.get_str().and_then(form_of).ok_or(NOT_NATIVE)?;
             native.group_form = form;
             if other {
                 native.key_form = form;
@@ -112,10 +124,10 @@ pub(super) fn setting(native: &mut Native, p: &Param, other: bool) -> Result<(),
         b"use-cofactor-flag" | b"group-check" | b"include-public" if !other => {}
         b"use-cofactor-flag" if p.get_i64() == Some(0) => {}
         b"group-check" if p.get_str().is_some_and(|s| s.eq_ignore_ascii_case("default")) => {}
-        b"include-public" => native.include_public = p.get_i64().ok_or(NotNative)? != 0,
-        b"encoding" | b"decoded-from-explicit" | b"use-cofactor-flag" | b"group-check" => return Err(NotNative),
+        b"include-public" => native.include_public = p.get_i64().ok_or(NOT_NATIVE)? != 0,
+        b"encoding" | b"decoded-from-explicit" | b"use-cofactor-flag" | b"group-check" => return Err(NOT_NATIVE),
         // A seed other than the standard's, which is OpenSSL's to keep.
-        b"seed" => return Err(NotNative),
+        b"seed" => return Err(NOT_NATIVE),
         _ => {}
     }
     Ok(())
@@ -129,7 +141,7 @@ pub(super) unsafe fn import(selection: c_int, params: *const Param) -> Result<Na
     // SAFETY: the array is OpenSSL's.
     let (group, public, private) =
         unsafe { (param::find(params, c"group"), param::find(params, c"pub"), param::find(params, c"priv")) };
-    let curve = group.and_then(Param::get_str).and_then(curve_of).ok_or(NotNative)?;
+    let curve = group.and_then(Param::get_str).and_then(curve_of).ok_or(NOT_NATIVE)?;
     let mut native = Native::new(curve, None);
     let other = selection & id::KEYMGMT_SELECT_OTHER_PARAMETERS != 0;
     // SAFETY: the caller passes OpenSSL's parameter array, which ends and lives through the call.
@@ -137,20 +149,26 @@ pub(super) unsafe fn import(selection: c_int, params: *const Param) -> Result<Na
         setting(&mut native, p, other)?;
     }
     let public = match public {
-        Some(p) if selection & KEYPAIR != 0 => Some(p.get_octets().ok_or(NotNative)?),
+        Some(p) if selection & KEYPAIR != 0 => Some(p.get_octets().ok_or(NOT_NATIVE)?),
         _ => None,
     };
     let mut scalar = Zeroizing::new([0; MAX_FIELD]);
     let scalar = &mut scalar[..curve.field_len()];
+    let longer;
     let private = match private {
         Some(p) if selection & id::KEYMGMT_SELECT_PRIVATE_KEY != 0 => {
-            p.get_number(scalar).ok_or(NotNative)?;
-            Some(&*scalar)
+            if p.get_number(scalar).is_some() {
+                Some(&*scalar)
+            } else {
+                // What is longer than the field may be no scalar, which the core knows.
+                longer = Zeroizing::new(p.get_bignum().ok_or(NOT_NATIVE)?);
+                Some(&longer[..])
+            }
         }
         _ => None,
     };
     if public.is_some() || private.is_some() {
-        native.key = Some(Key::new(curve, public, private).map_err(|_| NotNative)?);
+        native.key = Some(Key::new(curve, public, private)?);
     }
     Ok(native)
 }

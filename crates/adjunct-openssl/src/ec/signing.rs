@@ -147,7 +147,13 @@ impl Signer for Context {
         let fits = size >= longest && (self.digest_size == 0 || self.digest_size == digest.len());
         let mut signature = [0; MAX_SIGNATURE];
         let key = self.key().filter(|_| fits);
-        let Some(Ok(signature)) = key.map(|key| key.sign(digest, &mut signature)) else {
+        let signed = key.map(|key| key.sign(digest, &mut signature));
+        if let Some(Err(error)) = &signed
+            && self.provider.is_final(error)
+        {
+            return 0;
+        }
+        let Some(Ok(signature)) = signed else {
             let Some(context) = self.judge() else { return 0 };
             let done = stock_sign(&context, id::SIGNATURE_SIGN, (out, length, size), (digest.as_ptr(), digest.len()));
             if done == 1 {

@@ -116,9 +116,14 @@ unsafe extern "C" fn derive(context: *mut c_void, out: *mut u8, length: *mut usi
             c.provider.core.raise(prov::OUTPUT_BUFFER_TOO_SMALL);
             return 0;
         }
-        let Some(secret) = x25519::shared_secret(private, public) else {
-            c.provider.core.raise(prov::FAILED_DURING_DERIVATION);
-            return 0;
+        let secret = match x25519::shared_secret(private, public) {
+            Ok(secret) => secret,
+            Err(error) => {
+                if !c.provider.is_final(&error) {
+                    c.provider.core.raise(prov::FAILED_DURING_DERIVATION);
+                }
+                return 0;
+            }
         };
         // SAFETY: a buffer of `size` bytes and a length, both OpenSSL's.
         unsafe {

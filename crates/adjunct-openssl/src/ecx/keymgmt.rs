@@ -111,7 +111,7 @@ unsafe extern "C" fn validate<const ED: bool>(keydata: *const c_void, selection:
             PUBLIC => public.is_some(),
             PRIVATE => private.is_some(),
             _ => {
-                matches!((public, private), (Some(public), Some(private)) if super::public_of::<ED>(private) == *public)
+                matches!((public, private), (Some(public), Some(private)) if super::public_of::<ED>(private).as_ref() == Ok(public))
             }
         };
         c_int::from(valid)
@@ -145,11 +145,19 @@ unsafe extern "C" fn import<const ED: bool>(keydata: *mut c_void, selection: c_i
         // SAFETY: the array is OpenSSL's.
         let (public, private) = unsafe { (param::find(params, c"pub"), param::find(params, c"priv")) };
         let private = private.filter(|_| selection & PRIVATE != 0);
-        fn read(p: &Param) -> Option<&[u8; KEY]> {
-            p.get_octets()?.try_into().ok()
-        }
-        let pair = match (public.map(|p| read(p).copied()), private.map(|p| read(p).map(Private::new))) {
-            (None, Some(Some(private))) => Pair::of_private::<ED>(private),
+        let public = public.map(|p| p.get_octets().and_then(|bytes| <[u8; KEY]>::try_from(bytes).ok()));
+        let private = match private.map(|p| p.get_octets().map(Private::of)) {
+            Some(Some(Err(error))) if ecx.provider.is_final(&error) => return 0,
+            private => private.map(|private| private.and_then(Result::ok)),
+        };
+        let pair = match (public, private) {
+            (None, Some(Some(private))) => match Pair::of_private::<ED>(private) {
+                Ok(pair) => pair,
+                Err(error) => {
+                    ecx.provider.is_final(&error);
+                    return 0;
+                }
+            },
             (Some(Some(public)), None) => Pair { public: Some(public), private: None },
             (Some(Some(public)), Some(Some(private))) => Pair { public: Some(public), private: Some(private) },
             _ => {
@@ -178,6 +186,11 @@ unsafe extern "C" fn export(
         // SAFETY: OpenSSL passes null or a key of this key management that has not been freed.
         let Some(ecx) = (unsafe { key(keydata) }) else { return 0 };
         if selection & KEYPAIR == 0 {
+            return 0;
+        }
+        let secret = |private: &Private<KEY>| private.bytes().is_none();
+        if selection & PRIVATE != 0 && ecx.pair.private.as_ref().is_some_and(secret) {
+            ecx.provider.core.raise(prov::NOT_A_PRIVATE_KEY.with(c"its bytes are not given out"));
             return 0;
         }
         let mut builder = Builder::default();
@@ -392,6 +405,8 @@ fn derived<const ED: bool>(generation: &Generation, material: &[u8]) -> Option<P
         let mut request = [Param::describe(c"priv", OCTETS, KEY), Param::END];
         request[0].data = private.as_mut_ptr().cast();
         let done = key.get_params(request.as_mut_ptr());
-        (done == 1 && request[0].return_size == KEY).then(|| Pair::of_private::<ED>(Private::new(&private)))
+        (done == 1 && request[0].return_size == KEY)
+            .then(|| Pair::of_private::<ED>(Private::new(&private)).ok())
+            .flatten()
     }
 }

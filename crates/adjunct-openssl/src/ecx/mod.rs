@@ -9,6 +9,7 @@ use crate::abi::id;
 use crate::abi::param::Param;
 use crate::fallback::{Context, forward};
 use crate::provider::Provider;
+use adjunct::Error;
 use adjunct::memory::Shared;
 use adjunct::ops::ecx::{Private, ed25519, x25519, x25519::KEY};
 use std::ffi::{CStr, c_int, c_void};
@@ -38,13 +39,13 @@ const fn type_name<const ED: bool>() -> &'static CStr {
     if ED { c"ED25519" } else { c"X25519" }
 }
 
-fn public_of<const ED: bool>(private: &Private<KEY>) -> [u8; KEY] {
+fn public_of<const ED: bool>(private: &Private<KEY>) -> Result<[u8; KEY], Error> {
     if ED { ed25519::other_half(private) } else { x25519::other_half(private) }
 }
 
 impl Pair {
-    fn of_private<const ED: bool>(private: Private<KEY>) -> Pair {
-        Pair { public: Some(public_of::<ED>(&private)), private: Some(private) }
+    fn of_private<const ED: bool>(private: Private<KEY>) -> Result<Pair, Error> {
+        Ok(Pair { public: Some(public_of::<ED>(&private)?), private: Some(private) })
     }
 
     fn describe(&self, private: bool, builder: &mut Builder) {
@@ -69,7 +70,8 @@ impl Pair {
         let mut builder = Builder::default();
         self.describe(true, &mut builder);
         let mut selection = id::KEYMGMT_SELECT_PUBLIC_KEY;
-        if self.private.is_some() {
+        // A private key that is not given out is none there.
+        if self.private.as_ref().and_then(Private::bytes).is_some() {
             selection |= id::KEYMGMT_SELECT_PRIVATE_KEY;
         }
         (import_into(&key, selection, builder.finish()?) == 1).then_some(key)

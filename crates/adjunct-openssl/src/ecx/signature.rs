@@ -148,6 +148,11 @@ impl Signer for Context {
             let pair = self.key.as_deref();
             let halves = pair.and_then(|pair| Some((pair.private.as_ref()?, pair.public.as_ref()?)));
             let signed = halves.map(|(private, public)| ed25519::sign(private, public, message));
+            if let Some(Err(error)) = &signed
+                && self.provider.is_final(error)
+            {
+                return 0;
+            }
             let Some(Ok(signature)) = signed else {
                 self.provider.core.raise(prov::NOT_A_PRIVATE_KEY);
                 return 0;

@@ -127,7 +127,8 @@ fn imported(kind: Kind, selection: c_int, params: *const Param) -> Result<Key, O
     };
     let (private, public) = (find(c"priv", private_too)?, find(c"pub", true)?);
     let long = |bytes: Option<&[u8]>, length| bytes.is_none_or(|bytes| bytes.len() == length);
-    if !long(private, kind.private()) || !long(public, kind.public()) {
+    // The length of a private key without a seed is the core's to judge.
+    if seed.is_some() && !long(private, kind.private()) || !long(public, kind.public()) {
         return Err(Some(prov::INVALID_KEY_LENGTH));
     }
     let refused = |error: Error| Some(reason(&error));

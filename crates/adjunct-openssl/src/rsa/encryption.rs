@@ -253,7 +253,8 @@ impl Context {
                 message.map_err(|_| NotDone::Malformed)?
             }
             (padding::PKCS1, _) if self.implicit_rejection => {
-                let length = pkcs1_decode_implicit(key, input, block).map_err(|_| NotDone::Refused)?;
+                let length = pkcs1_decode_implicit(key, input, block)
+                    .map_err(|error| if error.may_fall_back() { NotDone::Refused } else { error.into() })?;
                 &block[..length]
             }
             (padding::PKCS1, _) => {
@@ -311,6 +312,10 @@ impl Context {
                     1
                 }
                 Err(NotDone::Malformed) => 0,
+                Err(NotDone::Final(error)) => {
+                    self.provider().is_final(&error);
+                    0
+                }
                 Err(NotDone::Broken) => {
                     self.provider().core.raise(prov::INVALID_KEY);
                     0

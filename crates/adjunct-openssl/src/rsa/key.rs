@@ -4,9 +4,10 @@ use crate::abi::id;
 use crate::abi::param::{self, Param};
 use crate::fallback::{self, Output};
 use crate::provider::Provider;
+use adjunct::Error;
 use adjunct::catalogue::{Direction, Function};
-use adjunct::ops::Delegated;
 use adjunct::ops::rsa::{Crt, Hash, Key, Method, Numbers, Part};
+use adjunct::ops::{self, Delegated};
 use adjunct_ossl::default_provider;
 use std::ffi::{CStr, c_int};
 use std::sync::OnceLock;
@@ -119,8 +120,10 @@ impl Material {
     pub unsafe fn import(provider: &Provider, selection: c_int, params: *const Param) -> Option<Material> {
         let private = selection & id::KEYMGMT_SELECT_PRIVATE_KEY != 0;
         // SAFETY: the caller passes a parameter array, which ends and lives through the call.
-        if let Some(key) = unsafe { own(private, params) } {
-            return Some(Material::own(key));
+        match unsafe { own(private, params) } {
+            Ok(Some(key)) => return Some(Material::own(key)),
+            Err(error) if provider.is_final(&error) => return None,
+            _ => {}
         }
         // SAFETY: the caller passes a parameter array, which ends and lives through the call.
         let key = unsafe { default_provider::Key::from_params(provider.fallback()?, c"RSA", selection, params) }?;
@@ -146,8 +149,10 @@ impl Material {
         if let Some(known) = cell.get() {
             return Some(known.clone());
         }
-        let exported = Exported::new(key, key.is_private())?;
-        let selection = if key.is_private() { PAIR } else { id::KEYMGMT_SELECT_PUBLIC_KEY };
+        // A private key that is not given out is none there.
+        let private = key.number(Part::D).ok()?.is_some();
+        let exported = Exported::new(key, private)?;
+        let selection = if private { PAIR } else { id::KEYMGMT_SELECT_PUBLIC_KEY };
         let library = provider.fallback()?;
         // SAFETY: the array ends and lives through the call.
         let made = unsafe { default_provider::Key::from_params(library, c"RSA", selection, exported.params.as_ptr()) }?;
@@ -208,22 +213,28 @@ impl Material {
     }
 }
 
-/// The key that `params` describe, where the core takes it.
+/// The key that `params` describe; `None` where they are not those of a key of two primes.
+///
+/// # Errors
+/// Why the core does not take it.
 ///
 /// # Safety
 /// `params` is a parameter array that lives through the call.
-pub(super) unsafe fn own(private: bool, params: *const Param) -> Option<Key> {
+pub(super) unsafe fn own(private: bool, params: *const Param) -> Result<Option<Key>, Error> {
     let mut numbers: [Option<Zeroizing<Vec<u8>>>; PARTS.len()] = Default::default();
     let mut more = false;
     // SAFETY: the caller passes a parameter array, which ends and lives through the call.
     for p in unsafe { param::iter(params) } {
         match PARTS.iter().position(|(_, name)| *name == p.name()) {
-            Some(i) => numbers[i] = Some(Zeroizing::new(p.get_bignum()?)),
+            Some(i) => match p.get_bignum() {
+                Some(number) => numbers[i] = Some(Zeroizing::new(number)),
+                None => return Ok(None),
+            },
             None => more |= p.name().to_bytes().starts_with(b"rsa-"),
         }
     }
     let [n, e, d, crt @ ..] = &numbers;
-    let (n, e) = (n.as_ref()?, e.as_ref()?);
+    let (Some(n), Some(e)) = (n, e) else { return Ok(None) };
     let d = d.as_ref().filter(|_| private);
     let some = d.is_some() && crt.iter().any(Option::is_some);
     let crt = match crt {
@@ -231,9 +242,10 @@ pub(super) unsafe fn own(private: bool, params: *const Param) -> Option<Key> {
         _ => None,
     };
     if (private && more) || (some && crt.is_none()) {
-        return None;
+        d.map_or(Ok(()), |d| ops::may_leave(d))?;
+        return Ok(None);
     }
-    Key::new(&Numbers { n, e, d: d.map(|d| &d[..]), crt }).ok()
+    Key::new(&Numbers { n, e, d: d.map(|d| &d[..]), crt }).map(Some)
 }
 
 /// A key's numbers as the parameter array of an export; wiped when it goes.
@@ -245,14 +257,19 @@ pub struct Exported {
 }
 
 impl Exported {
-    /// Exports the numbers of `key`, the private ones where `private`; `None` where there is no memory for them.
+    /// Exports the numbers of `key`, the private ones where `private`; `None` where there is no memory for them, or they are not given out.
     pub fn new(key: &Key, private: bool) -> Option<Exported> {
         let count = if private { PARTS.len() } else { 2 };
         let mut numbers = [const { None }; PARTS.len()];
         let mut params = [const { Param::END }; PARTS.len() + 1];
         let mut used = 0;
         for (part, name) in &PARTS[..count] {
-            let Some(mut number) = key.number(*part).ok()? else { continue };
+            let Some(mut number) = key.number(*part).ok()? else {
+                if *part == Part::D {
+                    return None;
+                }
+                continue;
+            };
             if cfg!(target_endian = "little") {
                 number.reverse();
             }

@@ -3,6 +3,7 @@
 use super::key::{Exported, Foreign, Material, PAIR, PARTS, integer};
 use crate::abi::build::Builder;
 use crate::abi::param::{self, Param};
+use crate::abi::reason::prov;
 use crate::abi::reason::rsa;
 use crate::abi::{self, Algorithm, Dispatch, guard, id};
 use crate::entry;
@@ -166,7 +167,10 @@ unsafe extern "C" fn export(
             0 => None,
             _ => match Exported::new(key, private) {
                 Some(exported) => Some(exported),
-                None => return 0,
+                None => {
+                    object.provider().core.raise(prov::NOT_A_PRIVATE_KEY.with(c"its numbers are not given out"));
+                    return 0;
+                }
             },
         };
         let params = exported.as_ref().map_or(&none[..], |e| &e.params);
@@ -469,7 +473,7 @@ fn adopt(key: fallback::Key) -> Material {
     unsafe extern "C" fn import(params: *const Param, argument: *mut c_void) -> c_int {
         guard(0, || {
             // SAFETY: the argument is the one passed below; the array is OpenSSL's.
-            unsafe { *argument.cast::<Option<Key>>() = super::key::own(true, params) };
+            unsafe { *argument.cast::<Option<Key>>() = super::key::own(true, params).ok().flatten() };
             1
         })
     }

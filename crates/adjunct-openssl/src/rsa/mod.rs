@@ -16,6 +16,8 @@ enum NotDone {
     Refused,
     /// The decrypted data does not have the expected form, and the error was raised: the time must not depend on anything further.
     Malformed,
+    /// Nothing but a card may do the operation with this key, and none has.
+    Final(Error),
     /// The key is not a pair, so that no result of it may leave; or there is no memory.
     Broken,
 }
@@ -25,6 +27,7 @@ impl From<Error> for NotDone {
         match error {
             // Too long for the modulus, or not below it: OpenSSL has errors for these.
             Error::Unsupported(_) | Error::Length { .. } => NotDone::Refused,
+            error if !error.may_fall_back() => NotDone::Final(error),
             _ => NotDone::Broken,
         }
     }

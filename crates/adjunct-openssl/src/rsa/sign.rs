@@ -46,6 +46,10 @@ impl Context {
                         return 1;
                     }
                     Err(NotDone::Refused) => {}
+                    Err(NotDone::Final(error)) => {
+                        self.provider().is_final(&error);
+                        return 0;
+                    }
                     Err(NotDone::Malformed | NotDone::Broken) => {
                         self.provider().core.raise(prov::INVALID_KEY);
                         return 0;

@@ -175,8 +175,9 @@ impl Keys {
         let aad = Keys::aad(header, own.role);
         let key = if role.pair {
             let private = Private::new(&own.secret);
-            let Some(shared) = x25519::shared_secret_within(&private, &grip.ephemeral) else { return Ok(None) };
-            grip_key(&shared[..], &aad, &grip.ephemeral, &x25519::other_half(&private))
+            let Ok(shared) = x25519::shared_secret_within(&private, &grip.ephemeral) else { return Ok(None) };
+            let own = x25519::other_half(&private).map_err(|_| Trouble::Damaged)?;
+            grip_key(&shared[..], &aad, &grip.ephemeral, &own)
         } else {
             grip_key(&own.secret[..], &aad, &grip.ephemeral, &[])
         };
@@ -202,8 +203,8 @@ impl Keys {
             let mut private = Zeroizing::new([0; 32]);
             random(&mut private[..]);
             let private = Private::new(&private);
-            ephemeral = x25519::other_half(&private);
-            let shared = x25519::shared_secret_within(&private, peer).ok_or(Trouble::Damaged)?;
+            ephemeral = x25519::other_half(&private).map_err(|_| Trouble::Damaged)?;
+            let shared = x25519::shared_secret_within(&private, peer).map_err(|_| Trouble::Damaged)?;
             grip_key(&shared[..], &aad, &ephemeral, &peer[..])
         } else {
             grip_key(&peer[..], &aad, &ephemeral, &[])
@@ -264,7 +265,8 @@ impl Keys {
         }
         role.secret = wrap(&key, &bound(&self.id, which, &role), &secret)?;
         if pair {
-            let public = Zeroizing::new(x25519::other_half(&Private::new(&secret)));
+            let public = x25519::other_half(&Private::new(&secret)).map_err(|_| Trouble::Damaged)?;
+            let public = Zeroizing::new(public);
             role.grip = Some(self.grip(header, which, true, &public)?);
         }
         Ok((role, Own { role: which, secret }))

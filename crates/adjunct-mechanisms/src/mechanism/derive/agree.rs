@@ -113,12 +113,12 @@ impl Agree<'_> {
             }
             Key::X25519 { private: Some(private), .. } if !self.cofactor => {
                 let peer = raw_point(Curve::X25519, self.public).try_into().map_err(|_| INVALID)?;
-                let secret = x25519::shared_secret(private, peer).ok_or(INVALID)?;
+                let secret = x25519::shared_secret(private, peer).map_err(invalid)?;
                 self.kdf.derive(&secret[..], self.shared, wanted)
             }
             Key::X448 { private: Some(private), .. } if !self.cofactor => {
                 let peer = raw_point(Curve::X448, self.public).try_into().map_err(|_| INVALID)?;
-                let secret = x448::shared_secret(private, peer, curve448::x448).ok_or(INVALID)?;
+                let secret = x448::shared_secret(private, peer, curve448::x448).map_err(invalid)?;
                 self.kdf.derive(&secret[..], self.shared, wanted)
             }
             _ => fail(CKR_KEY_TYPE_INCONSISTENT),
@@ -127,9 +127,10 @@ impl Agree<'_> {
 }
 
 fn invalid(error: adjunct::Error) -> Rv {
-    if matches!(error, adjunct::Error::Memory) { Rv(CKR_HOST_MEMORY) } else { INVALID }
+    if matches!(error, adjunct::Error::Memory) || !error.may_fall_back() { error.into() } else { INVALID }
 }
 
 fn failed(error: adjunct::Error) -> Rv {
-    if matches!(error, adjunct::Error::Memory) { Rv(CKR_HOST_MEMORY) } else { Rv(CKR_FUNCTION_FAILED) }
+    let tells = matches!(error, adjunct::Error::Memory) || !error.may_fall_back();
+    if tells { error.into() } else { Rv(CKR_FUNCTION_FAILED) }
 }

@@ -61,6 +61,9 @@ mod pkcs11_blobs;
 #[path = "../../fuzz_targets/programs.rs"]
 mod programs;
 #[allow(unused_attributes, reason = "a program of its own where it is fuzzed")]
+#[path = "../../fuzz_targets/references.rs"]
+mod references;
+#[allow(unused_attributes, reason = "a program of its own where it is fuzzed")]
 #[path = "../../fuzz_targets/ssh_config.rs"]
 mod ssh_config;
 #[allow(unused_attributes, reason = "a program of its own where it is fuzzed")]

@@ -398,7 +398,7 @@ impl Daemon {
         }
         self.domains.iter().filter_map(|domain| domain.path.as_ref()).for_each(|path| _ = std::fs::remove_file(path));
         self.cards.leave();
-        while let Ok(Some(_)) = link::accept(&self.programs) {}
+        while let Ok(Some(_)) = peer::accept(&self.programs) {}
         Ok(())
     }
 }

@@ -400,6 +400,11 @@ impl Attributes {
         self.short.len() + self.others.len()
     }
 
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
     /// Whether all of `others` are here with the same values.
     pub fn matches(&self, others: &Attributes) -> bool {
         others.iter().all(|(kind, value)| self.get(kind) == Some(value))

@@ -1,7 +1,8 @@
-//! What cards read: frames, requests and replies of an accelerator, `cards.conf`, what tools ask, and the file of the state.
+//! What cards read: frames, orders and reports, requests and replies of an accelerator, `cards.conf`, what tools ask, and the file of the state.
 #![no_main]
 
-use adjunct_card_protocol::frame::{self, Frame};
+use adjunct_card_host::link::{Order, Report};
+use adjunct_card_protocol::frame::{self, Frame, Service};
 use adjunct_card_protocol::wire::{self, Kind};
 use adjunct_card_state::config::Config;
 use adjunct_card_state::control::{Reply, Request};
@@ -16,6 +17,10 @@ fuzz_target!(|data: &[u8]| {
         let mut again = vec![0; data.len()];
         assert_eq!(frame::write(&mut again, &frame.head, &fields), Some(data.len()));
         assert_eq!(again, data);
+    }
+    for service in Service::ALL {
+        // Whatever is no message of theirs.
+        let _ = (Order::parse(service, data), Report::parse(service, data));
     }
     if let Some(asked) = wire::request(data) {
         let again =

@@ -4,10 +4,11 @@
 //! * [`service`]: what a service says of itself, and what it is asked.
 //! * [`daemon`]: adjunctd. It holds what is configured and counted, no keys, and hands connections of programs to cards.
 //! * [`process`]: a card's process, whatever its service.
+//! * [`link`]: what both say to each other.
 //! * [`peer`]: the user at the other side of a connection.
 
 pub mod daemon;
-mod link;
+pub mod link;
 pub mod peer;
 pub mod process;
 pub mod service;

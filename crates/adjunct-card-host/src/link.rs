@@ -120,6 +120,49 @@ fn peer_of(frame: &Frame<'_>) -> Option<Peer> {
     Some(Peer { uid: u32_of(frame, UID)?, gid: u32_of(frame, GID)?, groups })
 }
 
+/// The frame in a message of a link of a service.
+fn frame_of(service: Service, message: &[u8]) -> Option<Frame<'_>> {
+    Frame::parse(message).filter(|frame| frame.head.service == service)
+}
+
+impl Order {
+    /// The order in a message to a card of a service; `None` where it is none.
+    pub fn parse(service: Service, message: &[u8]) -> Option<Order> {
+        let frame = frame_of(service, message)?;
+        let queue = || u16_of(&frame, QUEUE);
+        Some(match frame.head.call {
+            1 => Order::Serve { queue: queue()?, peer: peer_of(&frame)? },
+            2 => Order::Flush { queue: queue()? },
+            3 => Order::Leave,
+            4 => Order::Listen { queue: queue()? },
+            5 => Order::Deaf,
+            6 => Order::File,
+            7 => {
+                let domain = frame.field(DOMAIN).and_then(|domain| domain.first().copied());
+                let (number, order) = (frame.head.number, frame.field(TEXT)?.to_vec());
+                Order::Administer { number, from: peer_of(&frame)?, domain, order }
+            }
+            _ => return None,
+        })
+    }
+}
+
+impl Report {
+    /// The report in a message of a card of a service; `None` where it is none.
+    pub fn parse(service: Service, message: &[u8]) -> Option<Report> {
+        let frame = frame_of(service, message)?;
+        let number = frame.head.number;
+        Some(match (frame.head.call, frame.head.status) {
+            (1, 0) => Report::Ready { confined: frame.field(CONFINED)? == [1] },
+            (2, 0) => Report::Unfit(text_of(&frame)?),
+            (3, 0) => Report::Faulty(text_of(&frame)?),
+            (4, 0) => Report::Administered { number, answer: Ok(frame.field(TEXT)?.to_vec()) },
+            (4, _) => Report::Administered { number, answer: Err(text_of(&frame)?) },
+            _ => return None,
+        })
+    }
+}
+
 impl Link {
     /// The link over a socket.
     pub fn new(socket: OwnedFd, service: Service) -> Link {
@@ -208,22 +251,7 @@ impl Link {
     pub fn next_order(&self) -> Result<Option<(Order, Option<OwnedFd>)>, Errno> {
         let mut buffer = Vec::new();
         let (true, descriptor) = self.receive(&mut buffer)? else { return Ok(None) };
-        let frame = Frame::parse(&buffer).filter(|frame| frame.head.service == self.service).ok_or(Errno::PROTO)?;
-        let queue = || u16_of(&frame, QUEUE);
-        let order = match frame.head.call {
-            1 => queue().zip(peer_of(&frame)).map(|(queue, peer)| Order::Serve { queue, peer }),
-            2 => queue().map(|queue| Order::Flush { queue }),
-            3 => Some(Order::Leave),
-            4 => queue().map(|queue| Order::Listen { queue }),
-            5 => Some(Order::Deaf),
-            6 => Some(Order::File),
-            7 => peer_of(&frame).zip(frame.field(TEXT)).map(|(from, order)| {
-                let domain = frame.field(DOMAIN).and_then(|domain| domain.first().copied());
-                Order::Administer { number: frame.head.number, from, domain, order: order.to_vec() }
-            }),
-            _ => None,
-        };
-        order.map(|order| Some((order, descriptor))).ok_or(Errno::PROTO)
+        Order::parse(self.service, &buffer).map(|order| Some((order, descriptor))).ok_or(Errno::PROTO)
     }
 
     /// Sends a report.
@@ -250,17 +278,7 @@ impl Link {
     pub fn next_report(&self) -> Result<Option<Report>, Errno> {
         let mut buffer = Vec::new();
         let (true, _) = self.receive(&mut buffer)? else { return Ok(None) };
-        let frame = Frame::parse(&buffer).filter(|frame| frame.head.service == self.service).ok_or(Errno::PROTO)?;
-        let number = frame.head.number;
-        let report = match (frame.head.call, frame.head.status) {
-            (1, 0) => frame.field(CONFINED).map(|confined| Report::Ready { confined: confined == [1] }),
-            (2, 0) => text_of(&frame).map(Report::Unfit),
-            (3, 0) => text_of(&frame).map(Report::Faulty),
-            (4, 0) => frame.field(TEXT).map(|answer| Report::Administered { number, answer: Ok(answer.to_vec()) }),
-            (4, _) => text_of(&frame).map(|why| Report::Administered { number, answer: Err(why) }),
-            _ => None,
-        };
-        report.map(Some).ok_or(Errno::PROTO)
+        Report::parse(self.service, &buffer).map(Some).ok_or(Errno::PROTO)
     }
 }
 

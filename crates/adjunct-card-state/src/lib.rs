@@ -10,6 +10,7 @@
 pub mod arguments;
 pub mod config;
 pub mod control;
+mod figures;
 pub mod folder;
 pub mod machine;
 pub mod state;

@@ -129,6 +129,8 @@ const _: () = assert!(Queue::Counters as usize + 2 * MAX_COUNTERS <= QUEUE);
 /// The features of the bus by their bits.
 const FEATURES: [&str; 5] = ["APSC", "APXA", "QACT", "RC8A", "APSB"];
 
+pub use crate::figures::{Figures, figures};
+
 /// Why the state cannot be read.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
@@ -380,41 +382,6 @@ pub fn read(path: &Path) -> Result<Machine, Error> {
             Err(if same { Error::Damaged(name()) } else { Error::Version(name()) })
         }
     }
-}
-
-/// Totals of all cards so far, for benchmarks.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Figures {
-    /// Operations done.
-    pub operations: u64,
-    /// The batches they were in.
-    pub batches: u64,
-    /// The cards' processes that run.
-    pub processes: Vec<u32>,
-}
-
-/// Reads what cards did so far.
-///
-/// # Errors
-/// [`Error::Version`] for a file of another layout, [`Error::Io`].
-pub fn figures(path: &Path) -> Result<Figures, Error> {
-    let name = || path.display().to_string();
-    let bytes = std::fs::read(path).map_err(|error| Error::Io(name(), error))?;
-    let words: Vec<u64> =
-        bytes.chunks_exact(8).map(|word| u64::from_ne_bytes(word.try_into().unwrap_or_default())).collect();
-    if words.len() != WORDS || words[Bus::Magic as usize] != MAGIC {
-        return Err(Error::Version(name()));
-    }
-    let (cards, queues) = words[HEAD..].split_at(MAX_CARDS * CARD);
-    let mut figures = Figures::default();
-    for queue in queues.chunks_exact(QUEUE) {
-        figures.batches += queue[Queue::Batches as usize];
-        let counters = &queue[Queue::Counters as usize..][..2 * MAX_COUNTERS];
-        figures.operations += counters.iter().step_by(2).sum::<u64>();
-    }
-    let process = |card: &[u64]| u32::try_from(card[Card::Pid as usize]).ok().filter(|&pid| pid != 0);
-    figures.processes = cards.chunks_exact(CARD).filter_map(process).collect();
-    Ok(figures)
 }
 
 /// The state that the last daemon left in the file, if it can be read.

@@ -8,3 +8,15 @@ use adjunct_card_host::service::Entry;
 
 /// The services of this adjunctd.
 pub static SERVICES: [Entry; 1] = [Entry::of::<Accelerator>()];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use adjunct_card_state::config::SERVED;
+
+    /// Commands judge `cards.conf` by that list before they start a daemon.
+    #[test]
+    fn the_configuration_is_judged_by_the_services_that_there_are() {
+        assert_eq!(SERVICES.map(|entry| entry.facts.mode), SERVED);
+    }
+}

@@ -203,10 +203,14 @@ impl Cards {
 
     /// Publishes the state of the cards, and how many of those serve that all programs share.
     fn publish(&mut self) {
-        // Where no card can serve, and each for the same reason, that is the machine's.
-        let mut whys = self.machine.cards.iter().map(|card| if card.config { "" } else { &card.remark });
-        if let Some(first) = whys.next() {
-            self.machine.remark = if whys.all(|why| why == first) { first.to_owned() } else { String::new() };
+        // Where no card can serve, their reason is the machine's.
+        let cards = &self.machine.cards;
+        if let Some(first) = cards.first() {
+            self.machine.remark = match cards.iter().all(|card| !card.config && !card.remark.is_empty()) {
+                true if cards.iter().all(|card| card.remark == first.remark) => first.remark.clone(),
+                true => "No card can serve here, each for a reason of its own.".into(),
+                false => String::new(),
+            };
         }
         self.state.publish(&self.machine);
         let common = self.serving().filter(|&place| self.machine.cards[place].mode == COMMON);

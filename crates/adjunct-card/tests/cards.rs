@@ -514,6 +514,18 @@ fn what_is_wrong_at_the_start_is_said_in_a_line() {
     let wrong = Daemon::none("");
     std::fs::write(wrong.folder.path().join("cards.conf"), "[[card]]\nid = 700\n").unwrap();
     assert!(run(&wrong).contains("line 2"));
+    // What is not the daemon's stays: a file in the place of a socket, and what a link in the place of the lock leads to.
+    let foreign = Daemon::none(ONE);
+    std::fs::write(foreign.folder.path().join("cards.conf"), ONE).unwrap();
+    std::fs::write(foreign.of().socket(), "a file").unwrap();
+    run(&foreign);
+    assert_eq!(std::fs::read_to_string(foreign.of().socket()).unwrap(), "a file");
+    std::fs::remove_file(foreign.of().socket()).unwrap();
+    let _ = std::fs::remove_file(foreign.of().lock());
+    let led_to = foreign.folder.path().join("led to");
+    std::os::unix::fs::symlink(&led_to, foreign.of().lock()).unwrap();
+    run(&foreign);
+    assert!(!led_to.exists());
     let twice = Daemon::start("");
     assert!(run(&twice).contains("another adjunctd runs there"));
     assert_eq!(twice.machine().remark, "cards.conf has no card.");

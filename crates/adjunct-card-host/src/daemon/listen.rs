@@ -8,7 +8,7 @@ use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType};
 use std::fs::{File, TryLockError};
 use std::io;
 use std::os::fd::FromRawFd;
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt};
 use std::path::Path;
 use std::time::Duration;
 
@@ -57,7 +57,15 @@ const BETWEEN: Duration = Duration::from_millis(5);
 /// What the system says.
 pub fn alone(path: &Path) -> io::Result<Option<File>> {
     for _ in 0..TRIES {
-        let opened = File::options().read(true).write(true).create(true).truncate(false).mode(0o600).open(path);
+        let nofollow = rustix::fs::OFlags::NOFOLLOW.bits().cast_signed();
+        let opened = File::options()
+            .read(true)
+            .write(true)
+            .create(true)
+            .truncate(false)
+            .mode(0o600)
+            .custom_flags(nofollow)
+            .open(path);
         let file = match opened {
             Ok(file) => file,
             // Left by a daemon of root's in a folder that is this user's.
@@ -94,7 +102,11 @@ pub fn listen(path: &Path, mode: u32) -> Result<OwnedFd, Errno> {
         match rustix::net::connect(new()?, &address) {
             Ok(()) | Err(Errno::AGAIN) => std::thread::sleep(BETWEEN),
             Err(Errno::CONNREFUSED) => {
-                rustix::fs::unlink(path)?;
+                // A file that is no socket refuses connections, too, and is not ours to remove.
+                let is_socket = std::fs::symlink_metadata(path).is_ok_and(|found| found.file_type().is_socket());
+                if is_socket {
+                    rustix::fs::unlink(path)?;
+                }
                 break;
             }
             Err(_) => break,

@@ -10,7 +10,7 @@ use std::ptr::null;
 use std::sync::atomic::Ordering::Relaxed;
 
 /// The key of the segment of the daemon with this folder: its FNV-1a hash, whatever way its path is written.
-fn key(folder: &Path) -> libc::key_t {
+pub(super) fn key(folder: &Path) -> libc::key_t {
     use std::os::unix::ffi::OsStrExt;
     let parts = folder.components().flat_map(|part| [&b"/"[..], part.as_os_str().as_bytes()]);
     let layout = MAGIC.to_le_bytes();
@@ -19,6 +19,9 @@ fn key(folder: &Path) -> libc::key_t {
     // 0 is no key.
     hash.max(1).cast_signed()
 }
+
+/// How often a segment that another user has made is removed.
+const TRIES: u32 = 100;
 
 impl Page {
     /// Finds the page of the daemon with this folder, with the uid of the user who made it. Calls shmget, shmctl, shmat and no other.
@@ -29,15 +32,27 @@ impl Page {
         map(key(folder), 0)
     }
 
-    /// Finds or makes the page. It stays when the daemon ends, for programs that have it mapped.
+    /// Finds or makes the page. It stays when the daemon ends, for programs that have it mapped. Any user can compute the key, so a segment of another user,
+    /// or one that is no page, is removed where the system allows it: root may.
     ///
     /// # Errors
     /// As for [`Page::find`].
     pub fn make(folder: &Path) -> io::Result<(&'static Page, u32)> {
-        map(key(folder), libc::IPC_CREAT | 0o666)
+        let user = rustix::process::geteuid().as_raw();
+        let made = || map(key(folder), libc::IPC_CREAT | 0o666);
+        // Whoever made it may make it again at once, but not each time between two system calls.
+        for _ in 0..TRIES {
+            if let Ok((page, owner)) = made()
+                && owner == user
+            {
+                return Ok((page, owner));
+            }
+            Page::remove(folder);
+        }
+        made()
     }
 
-    /// Removes the page of the daemon with this folder: for tests. Programs that have it mapped go on.
+    /// Removes the page of the daemon with this folder. Programs that have it mapped go on.
     pub fn remove(folder: &Path) {
         // SAFETY: no pointers.
         unsafe {

@@ -173,3 +173,35 @@ fn a_page_is_made_once_and_found() {
     assert!(same && owner == rustix::process::geteuid().as_raw());
     assert!(Page::find(&folder).is_err());
 }
+
+/// Makes a segment of that size in the place of a folder's page, as that user.
+fn squat(folder: &std::path::Path, size: usize, user: libc::uid_t) {
+    let key = segment::key(folder);
+    // SAFETY: the child calls what may be called after a fork, and ends.
+    unsafe {
+        let child = libc::fork();
+        if child == 0 {
+            let made =
+                libc::setuid(user) == 0 && libc::shmget(key, size, libc::IPC_CREAT | libc::IPC_EXCL | 0o666) >= 0;
+            libc::_exit(i32::from(!made));
+        }
+        let mut status = 1;
+        assert!(libc::waitpid(child, &raw mut status, 0) == child && status == 0);
+    }
+}
+
+#[test]
+fn a_segment_in_the_place_of_the_page_is_removed() {
+    let me = rustix::process::geteuid().as_raw();
+    let others = if me == 0 { vec![0, 65534] } else { vec![me] };
+    let folder = std::env::temp_dir().join(format!("adjunct squatted {}", std::process::id()));
+    for user in others {
+        for size in [1, size_of::<Page>(), 2 * size_of::<Page>()] {
+            squat(&folder, size, user);
+            let (page, owner) = Page::make(&folder).unwrap();
+            assert_eq!((owner, page.cards()), (me, 0));
+            Page::remove(&folder);
+        }
+    }
+    assert!(Page::find(&folder).is_err());
+}

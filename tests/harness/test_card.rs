@@ -175,7 +175,7 @@ impl Key {
             (Call::Cmac, Key::Secret(key)) => {
                 let mac = Cmac::new(BlockCipher::Aes(key.len()), key).map_err(refused)?;
                 let mut out = vec![0; 16];
-                mac.whole(input, &mut out);
+                mac.whole(input, &mut out).map_err(refused)?;
                 Ok(out)
             }
             (Call::Aes, Key::Secret(key)) => {
@@ -202,7 +202,7 @@ fn aes_run<M: CipherMode>(key: &[u8], encrypt: bool, mut iv: [u8; 16], input: &[
     cipher.set_key(key, encrypt).map_err(|_| Status::Input)?;
     let mut data = input.to_vec();
     let chain = Chain { iv: &mut iv, stream: &mut [0; 16], used: &mut 0, bits: false };
-    cipher.run(encrypt, chain, InOut::in_place(&mut data));
+    cipher.run(encrypt, chain, InOut::in_place(&mut data)).map_err(|_| Status::Input)?;
     Ok([&iv[..], &data].concat())
 }
 

@@ -139,6 +139,9 @@ fn the_provider_uses_keys_of_a_card() {
         ("p521 derive", "ECDH"),
         ("ed25519 sign", "Ed25519 Sign"),
         ("x25519 derive", "X25519 Derive"),
+        ("mlkem768 decapsulate", "ML-KEM Decaps"),
+        ("hmac mac", "HMAC-SHA-256"),
+        ("aes mac", "AES CMAC"),
     ];
     each(&lab, &mut card, &mut program, &operations, names_the_device);
     for name in ["rsa", "p256", "ed25519", "x25519"] {
@@ -200,6 +203,11 @@ fn pkcs11_uses_keys_of_a_card() {
         ("p521", "ECDSA Sign"),
         ("ed25519", "Ed25519 Sign"),
         ("mldsa65", "ML-DSA Sign"),
+        ("hmac", "HMAC-SHA-256"),
+        ("aes ecb", "AES ECB"),
+        ("aes cbc", "AES CBC"),
+        ("aes ctr", "AES CTR"),
+        ("aes cmac", "AES CMAC"),
     ];
     each(&lab, &mut card, &mut program, &operations, |said| said == "CKR_DEVICE_REMOVED");
 }

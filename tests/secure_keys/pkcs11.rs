@@ -67,14 +67,27 @@ fn create(session: &Session<'_>, name: &str) -> Result<Pair, Rv> {
 }
 
 fn work(session: &Session<'_>, keys: &mut BTreeMap<String, Pair>, name: &str) -> Result<bool, Rv> {
+    let (name, how) = name.split_once(' ').unwrap_or((name, ""));
     let (key, public) = match keys.get(name) {
         Some(pair) => *pair,
         None => *keys.entry(name.to_owned()).or_insert(create(session, name)?),
     };
     let mut out = [0; 4096];
     if name == "aes" {
-        let length = session.encrypt(Mechanism::from(CKM_AES_ECB), key, &[0; 16], &mut out)?;
-        return Ok(out[..length] == find(name)[1]);
+        // A block of zeros, by each of these.
+        let mechanism = match how {
+            "ecb" => Mechanism::from(CKM_AES_ECB),
+            "cbc" => Mechanism::Iv(CKM_AES_CBC, &[0; 16]),
+            "ctr" => Mechanism::Ctr { block: [0; 16], bits: 64 },
+            _ => {
+                let length = session.sign(Mechanism::from(CKM_AES_CMAC), key, b"a message", &mut out)?;
+                return Ok(length == 16 && out[..16] != [0; 16]);
+            }
+        };
+        // Of CTR two blocks and a half, which need three.
+        let data = &[0; 40][..if how == "ctr" { 40 } else { 16 }];
+        let length = session.encrypt(mechanism, key, data, &mut out)?;
+        return Ok(length == data.len() && out[..16] == find(name)[1]);
     }
     let (mechanism, data): (_, &[u8]) = match name {
         "rsa" => (CKM_SHA256_RSA_PKCS, b"a message"),
@@ -99,7 +112,7 @@ fn main() {
     let mut keys = BTreeMap::new();
     for line in std::io::stdin().lock().lines() {
         let line = line.expect("a line");
-        match work(&session, &mut keys, line.split(' ').next().unwrap_or_default()) {
+        match work(&session, &mut keys, &line) {
             Ok(true) => println!("ok"),
             Ok(false) => println!("another result"),
             Err(Rv(CKR_DEVICE_REMOVED)) => println!("CKR_DEVICE_REMOVED"),

@@ -112,6 +112,23 @@ static const char *decapsulate(EVP_PKEY *key, EVP_PKEY *public) {
     return one_length == two_length && memcmp(one, two, one_length) == 0 ? NULL : "decapsulate: another secret";
 }
 
+/* A MAC: HMAC of a message whose MAC the card tells, or CMAC, of which two agree. */
+static const char *mac(const char *name) {
+    struct key *key = find(name);
+    int hashed = strcmp(name, "hmac") == 0;
+    unsigned char out[64];
+    size_t length = 0;
+    EVP_MAC *kind = EVP_MAC_fetch(NULL, hashed ? "HMAC" : "CMAC", OURS);
+    EVP_MAC_CTX *ctx = EVP_MAC_CTX_new(kind);
+    OSSL_PARAM params[2] = {OSSL_PARAM_construct_utf8_string(hashed ? "digest" : "cipher", hashed ? "SHA256" : "AES-256-CBC", 0), OSSL_PARAM_construct_end()};
+    if (EVP_MAC_init(ctx, key->reference, key->reference_length, params) != 1 || EVP_MAC_update(ctx, (const unsigned char *)"che", 3) != 1 ||
+        EVP_MAC_update(ctx, (const unsigned char *)"ck", 2) != 1 || EVP_MAC_final(ctx, out, &length, sizeof out) != 1)
+        return failed("MAC");
+    if (!hashed)
+        return length == 16 ? NULL : "MAC: another length";
+    return length == key->public_length && memcmp(out, key->public, length) == 0 ? NULL : "MAC: another one";
+}
+
 /* The private numbers are not given out, and the rest of the key is. */
 static const char *keeps(EVP_PKEY *key, const char *name) {
     BIGNUM *secret = NULL;
@@ -129,6 +146,8 @@ static const char *work(const char *command) {
     static EVP_PKEY *keys[8], *publics[8];
     char name[16], what[32];
     sscanf(command, "%15s %31s", name, what);
+    if (strcmp(what, "mac") == 0)
+        return mac(name);
     int at = 0;
     while (names[at][0] && strcmp(names[at], name) != 0)
         at++;

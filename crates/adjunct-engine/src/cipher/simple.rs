@@ -54,7 +54,9 @@ impl<M: Mode, const BITS: usize> Cipher for Simple<M, BITS> {
                 return 0;
             }
             let chain = Chain { iv, stream: &mut self.keystream, used: &mut used, bits };
-            self.cipher.run(encrypt, chain, InOut::from_raw(input, out, length));
+            if self.cipher.run(encrypt, chain, InOut::from_raw(input, out, length)).is_err() {
+                return 0;
+            }
             if M::PARTIAL && i64::from(used) != i64::from(before) {
                 (b.cipher_set_num)(context, used as c_int);
             }

@@ -137,7 +137,7 @@ impl Deriving {
                 mac_template.insert(kind, value.clone());
             }
         }
-        let block = keys.derive(self.base.value()?)?;
+        let block = keys.derive(self.base.clear_value()?)?;
         let pair =
             |length: usize, [client, server]: [&[u8]; 2], template: &Attributes| -> Result<Option<[Object; 2]>> {
                 if length == 0 {

@@ -35,8 +35,8 @@ struct Keyed<M> {
     encrypt: bool,
 }
 
-fn chain(iv: &mut Block, run: impl FnOnce(Chain<'_>)) {
-    run(Chain { iv, stream: &mut [0; 16], used: &mut 0, bits: false });
+fn chain<R>(iv: &mut Block, run: impl FnOnce(Chain<'_>) -> R) -> R {
+    run(Chain { iv, stream: &mut [0; 16], used: &mut 0, bits: false })
 }
 
 impl<M: Shared + Send + Sync> Blocks for Keyed<M>
@@ -44,22 +44,20 @@ where
     Counted<M>: Form,
 {
     fn run(&mut self, bytes: usize, iv: &mut Block, head: Option<InOut<'_>>, body: InOut<'_>) -> Result {
-        let done = self.mode.get()?.lend().update(self.encrypt, bytes, |mut pieces| {
+        self.mode.get()?.lend().update(self.encrypt, bytes, |mut pieces| {
             if let Some(head) = head {
-                chain(iv, |chain| pieces.run(chain, head));
+                chain(iv, |chain| pieces.run(chain, head))?;
             }
             if !body.is_empty() {
-                chain(iv, |chain| pieces.run(chain, body));
+                chain(iv, |chain| pieces.run(chain, body))?;
             }
-            Some(())
-        });
-        done.ok_or(Rv(CKR_FUNCTION_FAILED))
+            Ok(())
+        })
     }
 
     fn last(&mut self, iv: &mut Block, block: InOut<'_>) -> Result {
         let mut mode = self.mode.get()?.lend();
-        chain(iv, |chain| mode.last(self.encrypt, chain, block));
-        Ok(())
+        Ok(chain(iv, |chain| mode.last(self.encrypt, chain, block))?)
     }
 
     fn follows(&self) -> Follows {

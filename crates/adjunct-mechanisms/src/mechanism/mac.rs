@@ -121,10 +121,10 @@ impl Mac {
     fn save(&self) -> Option<Zeroizing<Vec<u8>>> {
         let Computing::Hmac(Hashing { key, message }) = &self.computing else { return None };
         let mut room = Zeroizing::new([0; MAX_SAVED]);
-        let saved = message.save(&mut room);
+        let saved = message.save(&mut room).ok()?;
         let mut state = Zeroizing::new(Vec::with_capacity(1 + KEY_HASH + MAX_SAVED));
         state.push(self.length as u8);
-        state.extend_from_slice(&key_hash(key.get().ok()?));
+        state.extend_from_slice(&key_hash(key.get().ok()?)?);
         state.extend_from_slice(saved);
         Some(state)
     }
@@ -139,7 +139,8 @@ impl Mac {
         let params = if general { Params::Number(u64::from(*length)) } else { Params::None };
         let mut mac = Mac::new(Kind::Hmac, Mechanism::new(mechanism, params), key)?;
         let Computing::Hmac(Hashing { key, message }) = &mut mac.computing else { return Err(invalid) };
-        ensure(bool::from(key_hash(key.get()?).ct_eq(hash)), CKR_KEY_CHANGED)?;
+        let own = key_hash(key.get()?).ok_or(Rv(CKR_STATE_UNSAVEABLE))?;
+        ensure(bool::from(own.ct_eq(hash)), CKR_KEY_CHANGED)?;
         message.restore(state).map_err(|_| invalid)?;
         Ok(mac)
     }
@@ -164,8 +165,8 @@ impl Mac {
     /// The whole result, into `out`, which has room for it.
     fn end(&mut self, out: &mut [u8]) -> Result {
         match &mut self.computing {
-            Computing::Hmac(Hashing { key, message }) => message.finish(key.get()?, out),
-            Computing::Cmac(Chaining { key, message }) => message.finish(key.get()?, out),
+            Computing::Hmac(Hashing { key, message }) => message.finish(key.get()?, out)?,
+            Computing::Cmac(Chaining { key, message }) => message.finish(key.get()?, out)?,
             Computing::Gmac(Gmac { key, iv, message }) => {
                 let mut tag = [0; 16];
                 key.get()?
@@ -205,12 +206,12 @@ pub fn restore_verifier(mechanism: CK_MECHANISM_TYPE, key: Held, state: &[u8]) -
 
 const KEY_HASH: usize = 32;
 
-/// A hash that distinguishes a key from others.
-fn key_hash(hmac: &Hmac) -> [u8; KEY_HASH] {
+/// A hash that distinguishes a key from others; `None` for one that is not here.
+fn key_hash(hmac: &Hmac) -> Option<[u8; KEY_HASH]> {
     let (mut digest, mut out) = (Part::new(&SHA256), [0; KEY_HASH]);
-    digest.update(hmac.block_key());
+    digest.update(hmac.block_key().ok()?);
     digest.finish(&mut out);
-    out
+    Some(out)
 }
 
 impl Again for Mac {
@@ -264,7 +265,7 @@ impl Signer for Mac {
     fn once(&mut self, data: &[u8], out: &mut [u8]) -> Result<usize> {
         match (&self.computing, out.len()) {
             (Computing::Cmac(cmac), length) if length == self.length && length == self.most => {
-                cmac.key.get()?.whole(data, out);
+                cmac.key.get()?.whole(data, out)?;
                 Ok(length)
             }
             _ => {

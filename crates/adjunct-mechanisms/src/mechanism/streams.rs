@@ -162,8 +162,7 @@ where
     Counted<M>: Form,
 {
     fn run(&mut self, io: InOut<'_>) -> Result {
-        self.mode.get()?.lend().run(self.encrypt, self.place.chain(), io);
-        Ok(())
+        Ok(self.mode.get()?.lend().run(self.encrypt, self.place.chain(), io)?)
     }
 
     fn follows(&self) -> Follows {
@@ -221,27 +220,25 @@ impl Stream for Counting {
         let counter = u128::from_be_bytes(place.iv) & *mask;
         if place.used == 0 && blocks <= *mask - counter {
             // Nothing is carried out of the bits that count.
-            mode.get()?.lend().run(*encrypt, place.chain(), io);
-            return Ok(());
+            return Ok(mode.get()?.lend().run(*encrypt, place.chain(), io)?);
         }
         let fixed = u128::from_be_bytes(place.iv) & !*mask;
-        let done = mode.get()?.lend().update(*encrypt, io.len(), |mut pieces| {
+        mode.get()?.lend().update(*encrypt, io.len(), |mut pieces| {
             let (first, mut rest) = io.split_head(begun);
             if !first.is_empty() {
-                pieces.run(place.chain(), first);
+                pieces.run(place.chain(), first)?;
             }
             while !rest.is_empty() {
                 // As many blocks as come before the bits that count are all zeros; the carry out of them is dropped.
                 let until = (*mask - (u128::from_be_bytes(place.iv) & *mask)).saturating_add(1);
                 let most = usize::try_from(until.saturating_mul(16)).unwrap_or(usize::MAX);
                 let (now, later) = rest.split_head(most);
-                pieces.run(place.chain(), now);
+                pieces.run(place.chain(), now)?;
                 place.iv = (u128::from_be_bytes(place.iv) & *mask | fixed).to_be_bytes();
                 rest = later;
             }
-            Some(())
-        });
-        done.ok_or(Rv(CKR_FUNCTION_FAILED))
+            Ok(())
+        })
     }
 
     fn follows(&self) -> Follows {

@@ -62,9 +62,9 @@ pub fn begin(padding: Padding, params: Params<'_>, key: &Object, encrypt: bool) 
     Ok(made)
 }
 
-fn block(pieces: &mut Pieces<'_, aes::Ecb>, block: &mut [u8; 16]) {
+fn block(pieces: &mut Pieces<'_, aes::Ecb>, block: &mut [u8; 16]) -> Result {
     let chain = Chain { iv: &mut [0; 16], stream: &mut [0; 16], used: &mut 0, bits: false };
-    pieces.run(chain, InOut::in_place(block));
+    Ok(pieces.run(chain, InOut::in_place(block))?)
 }
 
 impl Wrapping {
@@ -81,15 +81,15 @@ impl Wrapping {
     fn rounds(&mut self, all: &mut [u8]) -> Result {
         let encrypt = self.encrypt;
         let count = all.len() / UNIT - 1;
-        let done = self.ecb.update(encrypt, all.len(), |mut pieces| {
+        self.ecb.update(encrypt, all.len(), |mut pieces| {
             let mut both = Zeroizing::new([0; 16]);
             if count == 1 {
                 both.copy_from_slice(all);
-                block(&mut pieces, &mut both);
+                block(&mut pieces, &mut both)?;
                 all.copy_from_slice(&*both);
-                return Some(());
+                return Ok(());
             }
-            let (first, units) = all.split_first_chunk_mut::<UNIT>()?;
+            let (first, units) = all.split_first_chunk_mut::<UNIT>().ok_or(Rv(CKR_FUNCTION_FAILED))?;
             let units = units.as_chunks_mut::<UNIT>().0;
             let steps = 6 * count as u64;
             for step in 0..steps {
@@ -101,16 +101,15 @@ impl Wrapping {
                 }
                 both[..UNIT].copy_from_slice(first);
                 both[UNIT..].copy_from_slice(unit);
-                block(&mut pieces, &mut both);
+                block(&mut pieces, &mut both)?;
                 first.copy_from_slice(&both[..UNIT]);
                 unit.copy_from_slice(&both[UNIT..]);
                 if encrypt {
                     mark(first);
                 }
             }
-            Some(())
-        });
-        done.ok_or(Rv(CKR_FUNCTION_FAILED))
+            Ok(())
+        })
     }
 
     fn wrap(&mut self, input: &[u8], out: &mut [u8]) -> Result<usize> {

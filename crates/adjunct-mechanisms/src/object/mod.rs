@@ -124,6 +124,16 @@ impl Object {
         self.attributes.bytes(CKA_VALUE).ok_or(crate::rv::Rv(CKR_KEY_TYPE_INCONSISTENT))
     }
 
+    /// The value of a secret key that is computed with here.
+    ///
+    /// # Errors
+    /// As for [`Object::value`]; `CKR_KEY_FUNCTION_NOT_PERMITTED` for a key that is not here.
+    pub fn clear_value(&self) -> Result<&[u8]> {
+        let value = self.value()?;
+        adjunct::ops::may_leave(value)?;
+        Ok(value)
+    }
+
     /// Checks that the key may be used for `usage` by this mechanism.
     ///
     /// # Errors

@@ -139,7 +139,10 @@ unsafe extern "C" fn cipher<M: Mode>(
             }
             // SAFETY: neither pointer is null; OpenSSL passes `len` readable bytes at `input` and `out_size` writable ones at `out`, and
             // `usable` is at most either.
-            cipher.run(state.encrypt, state.chain(), unsafe { InOut::from_raw(input, out, usable) });
+            let done = cipher.run(state.encrypt, state.chain(), unsafe { InOut::from_raw(input, out, usable) });
+            if done.is_err() {
+                return state.fail(prov::CIPHER_OPERATION_FAILED);
+            }
         }
         // SAFETY: OpenSSL passes the address of a variable of its own for the length.
         unsafe { *out_len = len };
@@ -196,7 +199,10 @@ unsafe extern "C" fn block_update<M: Mode>(
         {
             // SAFETY: neither pointer is null, as `len` is not 0; OpenSSL passes `len` readable bytes at `input` and `out_size` writable
             // ones at `out`, and `len` is at most `out_size`.
-            cipher.run(state.encrypt, state.chain(), unsafe { InOut::from_raw(input, out, len) });
+            let done = cipher.run(state.encrypt, state.chain(), unsafe { InOut::from_raw(input, out, len) });
+            if done.is_err() {
+                return state.fail(prov::CIPHER_OPERATION_FAILED);
+            }
             // SAFETY: OpenSSL passes the address of a variable of its own for the length.
             unsafe { *out_len = len };
             return 1;
@@ -206,7 +212,10 @@ unsafe extern "C" fn block_update<M: Mode>(
             // `out`, whose null `blocks` refuses.
             unsafe { blocks(state, pieces, out, out_size, input, len) }
         });
-        let Some(written) = written else { return state.fail(prov::OUTPUT_BUFFER_TOO_SMALL) };
+        let written = match written {
+            Ok(written) => written,
+            Err(reason) => return state.fail(reason),
+        };
         // SAFETY: OpenSSL passes the address of a variable of its own for the length.
         unsafe { *out_len = written };
         1
@@ -214,7 +223,10 @@ unsafe extern "C" fn block_update<M: Mode>(
 }
 
 /// Runs what makes whole blocks and keeps the rest. Decrypting with padding the last whole block is kept too: it may be
-/// the padded one. `None`: the output is too small.
+/// the padded one.
+///
+/// # Errors
+/// The output is too small; or the cipher failed.
 ///
 /// # Safety
 /// `input` is valid for `len` bytes and `out` for `out_size`.
@@ -226,7 +238,7 @@ unsafe fn blocks<C: cipher::Mode>(
     out_size: usize,
     mut input: *const u8,
     mut len: usize,
-) -> Option<usize> {
+) -> Result<usize, Reason> {
     let block = C::BLOCK;
     let keep_last = !state.encrypt && state.pad;
     let mut written = 0;
@@ -240,11 +252,12 @@ unsafe fn blocks<C: cipher::Mode>(
         len -= take;
         if state.buffered == block && (!keep_last || len > 0) {
             if out_size < block || out.is_null() {
-                return None;
+                return Err(prov::OUTPUT_BUFFER_TOO_SMALL);
             }
             let full = state.buffer;
             // SAFETY: the output has room for a block.
-            pieces.run(state.chain(), unsafe { InOut::from_raw(full.as_ptr(), out, block) });
+            let done = pieces.run(state.chain(), unsafe { InOut::from_raw(full.as_ptr(), out, block) });
+            done.map_err(|_| prov::CIPHER_OPERATION_FAILED)?;
             state.buffered = 0;
             written = block;
             // SAFETY: within the output.
@@ -257,10 +270,11 @@ unsafe fn blocks<C: cipher::Mode>(
     }
     if whole > 0 {
         if out_size - written < whole || out.is_null() {
-            return None;
+            return Err(prov::OUTPUT_BUFFER_TOO_SMALL);
         }
         // SAFETY: whole bytes remain in the input and fit in the output.
-        pieces.run(state.chain(), unsafe { InOut::from_raw(input, out, whole) });
+        let done = pieces.run(state.chain(), unsafe { InOut::from_raw(input, out, whole) });
+        done.map_err(|_| prov::CIPHER_OPERATION_FAILED)?;
         written += whole;
         // SAFETY: within the input.
         input = unsafe { input.add(whole) };
@@ -271,7 +285,7 @@ unsafe fn blocks<C: cipher::Mode>(
         unsafe { std::ptr::copy(input, state.buffer.as_mut_ptr(), len) };
         state.buffered = len;
     }
-    Some(written)
+    Ok(written)
 }
 
 unsafe extern "C" fn block_final<M: Mode>(
@@ -327,7 +341,8 @@ fn finish<M: Mode>(state: &mut State, cipher: &mut Counted<M::Cipher>, last: &mu
         return if held == 0 && !state.pad { Ok(0) } else { Err(prov::WRONG_FINAL_BLOCK_LENGTH) };
     }
     last.copy_from_slice(&state.buffer[..block]);
-    cipher.last(state.encrypt, state.chain(), InOut::in_place(last));
+    let done = cipher.last(state.encrypt, state.chain(), InOut::in_place(last));
+    done.map_err(|_| prov::CIPHER_OPERATION_FAILED)?;
     if state.encrypt || !state.pad {
         return Ok(block);
     }

@@ -48,7 +48,9 @@ pub(super) unsafe fn update<M: Mode>(
     }
     // SAFETY: len is at most out_size, and the input is the output.
     let record = unsafe { std::slice::from_raw_parts_mut(out, len) };
-    cipher.run(state.encrypt, state.chain(), InOut::in_place(record));
+    if cipher.run(state.encrypt, state.chain(), InOut::in_place(record)).is_err() {
+        return state.fail(prov::CIPHER_OPERATION_FAILED);
+    }
     state.tls_mac.zeroize();
     state.tls_mac = None;
     let mut payload = len;

@@ -97,6 +97,9 @@ impl Context {
 
     /// Raises why the core has refused.
     fn refuse(&self, error: &Error) -> c_int {
+        if self.provider.is_final(error) {
+            return 0;
+        }
         self.provider.core.raise(match error {
             Error::Memory => prov::MALLOC_FAILURE,
             Error::InvalidKey(_) => prov::INVALID_KEY,

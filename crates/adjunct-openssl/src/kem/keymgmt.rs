@@ -112,8 +112,13 @@ fn reason(error: &Error) -> Reason {
     }
 }
 
-/// A key of the parameters; without a reason where a parameter has another type.
-fn imported(kind: Kind, selection: c_int, params: *const Param) -> Result<Key, Option<Reason>> {
+/// A key of the parameters; without a reason where a parameter has another type, or the error is raised already.
+fn imported(
+    provider: &Provider,
+    kind: Kind,
+    selection: c_int,
+    params: *const Param,
+) -> Result<Key, Option<Reason>> {
     // SAFETY: the array is OpenSSL's.
     let find = |name, wanted: bool| match unsafe { param::find(params, name) }.filter(|_| wanted) {
         None => Ok(None),
@@ -131,7 +136,7 @@ fn imported(kind: Kind, selection: c_int, params: *const Param) -> Result<Key, O
     if seed.is_some() && !long(private, kind.private()) || !long(public, kind.public()) {
         return Err(Some(prov::INVALID_KEY_LENGTH));
     }
-    let refused = |error: Error| Some(reason(&error));
+    let refused = |error: Error| (!provider.is_final(&error)).then(|| reason(&error));
     let key = match (seed, private, public) {
         (Some(seed), ..) => Key::of_seed(kind, seed).map_err(refused)?,
         (None, Some(private), _) => Key::private(kind, private, public).map_err(refused)?,
@@ -165,7 +170,7 @@ unsafe extern "C" fn import(keydata: *mut c_void, selection: c_int, params: *con
         if selection & KEYPAIR == 0 || kem.key.is_some() {
             return 0;
         }
-        set(kem, imported(kem.kind(), selection, params))
+        set(kem, imported(kem.provider, kem.kind(), selection, params))
     })
 }
 

@@ -75,8 +75,8 @@ impl Keyed for Cmac {
         Cmac::update(self, data);
     }
 
-    fn finish(&mut self, out: &mut [u8]) {
-        Cmac::finish(self, out);
+    fn finish(&mut self, out: &mut [u8]) -> Result<(), Error> {
+        Cmac::finish(self, out)
     }
 
     fn size(under: BlockCipher) -> usize {

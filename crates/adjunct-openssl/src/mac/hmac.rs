@@ -38,11 +38,7 @@ impl Keyed for Hmac {
     }
 
     fn rekey(&mut self, under: &'static Method, key: &[u8]) -> bool {
-        let same = std::ptr::eq(self.method(), under);
-        if same {
-            self.set_key(key);
-        }
-        same
+        std::ptr::eq(self.method(), under) && self.set_key(key).is_ok()
     }
 
     fn keyed(&self) -> &'static Method {
@@ -60,8 +56,8 @@ impl Keyed for Hmac {
     }
 
     #[inline]
-    fn finish(&mut self, out: &mut [u8]) {
-        Hmac::finish(self, out);
+    fn finish(&mut self, out: &mut [u8]) -> Result<(), Error> {
+        Hmac::finish(self, out)
     }
 
     #[inline]
@@ -98,8 +94,9 @@ impl TlsContext {
             }
             let Some(name) = abi::c_string(hmac.method().name.as_bytes()) else { return false };
             let Some(Foreign { mac: mut delegate, .. }) = self.mac.delegate(&name, None) else { return false };
+            let Ok(key) = hmac.block_key() else { return false };
             // SAFETY: an empty array.
-            if !unsafe { delegate.init(Some(hmac.block_key()), std::ptr::null()) } {
+            if !unsafe { delegate.init(Some(key), std::ptr::null()) } {
                 return false;
             }
             let counts = hmac.method().hmac.map(|function| Delegated::new(function, 0));

@@ -15,7 +15,7 @@ use crate::provider::{Provider, provider};
 use adjunct::Error;
 use adjunct::catalogue::Direction;
 use adjunct::catalogue::Function;
-use adjunct::ops::Delegated;
+use adjunct::ops::{self, Delegated};
 use adjunct_ossl::engines::Engines;
 use std::ffi::{CStr, CString, c_void};
 
@@ -49,7 +49,7 @@ trait Keyed: Clone {
     fn reset(&mut self);
     fn update(&mut self, data: &[u8]);
     /// Ends the message, which counts itself.
-    fn finish(&mut self, out: &mut [u8]);
+    fn finish(&mut self, out: &mut [u8]) -> Result<(), Error>;
     /// Length of the result in bytes.
     fn size(under: Self::Under) -> usize;
     /// Whether OpenSSL copies a context that has no key.
@@ -208,7 +208,17 @@ impl<M: Keyed> Context<M> {
         }
     }
 
+    /// Whether the default provider may have a key; else it raises the error.
+    fn may_leave(&self, key: &[u8]) -> bool {
+        ops::may_leave(key).map_err(|error| self.provider.is_final(&error)).is_ok()
+    }
+
     fn set_key(&mut self, key: &[u8]) -> bool {
+        let delegated =
+            matches!((&self.next, &self.engine), (Next::Delegated(_), _) | (Next::Unchanged, Engine::Delegated { .. }));
+        if delegated && !self.may_leave(key) {
+            return false;
+        }
         let under = match (std::mem::replace(&mut self.next, Next::Unchanged), &mut self.engine) {
             (Next::Served(under), _) => under,
             (Next::Unchanged, Engine::Served(mac)) => mac.keyed(),
@@ -238,9 +248,11 @@ impl<M: Keyed> Context<M> {
                 self.engine = Engine::Served(mac);
                 true
             }
-            Err(_) => {
+            Err(error) => {
                 self.engine = Engine::Unkeyed(under);
-                M::KEY_LENGTH.inspect(|&reason| self.provider.core.raise(reason));
+                if !self.provider.is_final(&error) {
+                    M::KEY_LENGTH.inspect(|&reason| self.provider.core.raise(reason));
+                }
                 false
             }
         }
@@ -302,7 +314,10 @@ impl<M: Keyed> Context<M> {
                         return false;
                     }
                     // SAFETY: the caller answers for `output`: `data`, which is not null, has room for `size` bytes.
-                    mac.finish(unsafe { slice_mut(output.data, size) });
+                    if let Err(error) = mac.finish(unsafe { slice_mut(output.data, size) }) {
+                        self.provider.is_final(&error);
+                        return false;
+                    }
                 }
                 if !output.length.is_null() {
                     // SAFETY: the caller answers for `output`: `length`, which is not null, is a place for a number.

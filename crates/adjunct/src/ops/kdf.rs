@@ -2,6 +2,7 @@
 //! operation of its HMAC, over all bytes that this took in: the MACs within are no operations of their own.
 
 use super::digest::{MAX_SIZE, MD5, Method, SHA1};
+use super::material::may_leave;
 use super::tally::{Message, Tally};
 use crate::error::Error;
 use adjunct_cpu::mac as cpu;
@@ -20,9 +21,10 @@ impl Prf {
     /// Keys the function with that digest and key.
     ///
     /// # Errors
-    /// [`Error::Unsupported`] for an extendable-output function.
+    /// [`Error::Unsupported`] for an extendable-output function; [`Error::CardKey`] for a reference to a card's key, which derives nothing.
     pub fn new(method: &'static Method, key: &[u8]) -> Result<Prf, Error> {
         let function = method.hmac.ok_or(Error::Unsupported("HMAC over an extendable-output function"))?;
+        may_leave(key)?;
         Ok(Prf { mac: cpu::Hmac::new(method, key)?, message: Message::new(Tally::new(function, 0)) })
     }
 

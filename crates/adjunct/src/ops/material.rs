@@ -34,6 +34,28 @@ impl<T, E> Material<T, E> {
         }
     }
 
+    /// Sets the clear part, which takes the place of a card's. What fails leaves the one before.
+    #[inline(always)]
+    pub(super) fn set(&mut self, set: impl FnOnce(&mut T) -> Result<(), Error>) -> Result<(), Error>
+    where
+        T: Default,
+    {
+        match self {
+            Material::Clear(clear) => set(clear),
+            Material::Elsewhere(_) => {
+                let before = std::mem::take(self);
+                let done = match self {
+                    Material::Clear(clear) => set(clear),
+                    Material::Elsewhere(_) => Ok(()),
+                };
+                if done.is_err() {
+                    *self = before;
+                }
+                done
+            }
+        }
+    }
+
     /// The card's part, if it is there.
     pub(super) fn elsewhere(&self) -> Option<&E> {
         match self {
@@ -114,6 +136,11 @@ impl Elsewhere {
     /// Whether both are what one card knows one key by. That they differ does not say that the keys do.
     pub(super) fn is(&self, other: &Elsewhere) -> bool {
         self.0.is(&other.0)
+    }
+
+    /// The error of an input that no card is asked with.
+    pub(super) fn refused(&self, what: &'static str) -> Error {
+        Error::CardInput { mode: self.0.mode(), what }
     }
 
     /// The error of a result that is wrong.

@@ -74,7 +74,7 @@ impl Encrypt<'_> {
         };
         ensure(base.key_type() == Some(kind), CKR_KEY_TYPE_INCONSISTENT)?;
         ensure(!self.data.is_empty() && self.data.len().is_multiple_of(block), CKR_MECHANISM_PARAM_INVALID)?;
-        let (key, mut out) = (base.value()?, adjunct::memory::zeros(self.data.len())?);
+        let (key, mut out) = (base.clear_value()?, adjunct::memory::zeros(self.data.len())?);
         let io = InOut::apart(self.data, &mut out);
         match self.mode {
             Mode::AesEcb => ecb::<Aes, 16>(key, true, io),

@@ -66,7 +66,7 @@ impl Hkdf<'_> {
                 // HMAC pads keys with zeros: an empty one is the same.
                 Salt::None => &[],
                 Salt::Data(data) => data,
-                Salt::Key(_) => others.first().ok_or(Rv(CKR_KEY_HANDLE_INVALID))?.value()?,
+                Salt::Key(_) => others.first().ok_or(Rv(CKR_KEY_HANDLE_INVALID))?.clear_value()?,
             };
             kdf::hkdf_extract(method, salt, base, &mut prk[..])?;
         }

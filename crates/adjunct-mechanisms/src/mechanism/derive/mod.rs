@@ -160,23 +160,23 @@ impl Derivation<'_> {
     pub fn secret(&self, base: &Object, others: &[Held], wanted: Option<usize>) -> Result<Secret> {
         match self {
             Derivation::Agree(agree) => agree.derive(base, wanted),
-            Derivation::Hkdf(hkdf) => hkdf.derive(base.value()?, others, wanted),
+            Derivation::Hkdf(hkdf) => hkdf.derive(base.clear_value()?, others, wanted),
             Derivation::BaseAndKey(_) => {
                 let other = others.first().ok_or(Rv(CKR_KEY_HANDLE_INVALID))?;
-                first(concat(base.value()?, other.value()?)?, wanted)
+                first(concat(base.clear_value()?, other.clear_value()?)?, wanted)
             }
-            Derivation::BaseAndData(data) => first(concat(base.value()?, data)?, wanted),
-            Derivation::DataAndBase(data) => first(concat(data, base.value()?)?, wanted),
-            Derivation::Xor(data) => first(bytes::xor(base.value()?, data)?, wanted),
-            Derivation::Extract(bit) => bytes::extract(base.value()?, *bit, wanted),
+            Derivation::BaseAndData(data) => first(concat(base.clear_value()?, data)?, wanted),
+            Derivation::DataAndBase(data) => first(concat(data, base.clear_value()?)?, wanted),
+            Derivation::Xor(data) => first(bytes::xor(base.clear_value()?, data)?, wanted),
+            Derivation::Extract(bit) => bytes::extract(base.clear_value()?, *bit, wanted),
             Derivation::Encrypt(encrypt) => {
                 // What there is to encrypt is the parameter.
                 ensure(wanted.is_none_or(|wanted| wanted <= encrypt.data.len()), CKR_MECHANISM_PARAM_INVALID)?;
                 first(encrypt.derive(base)?, wanted)
             }
-            Derivation::Hashed(hash) => first(bytes::hashed(*hash, base.value()?)?, wanted),
-            Derivation::TlsMaster(master) => master.derive(base.value()?, wanted),
-            Derivation::TlsKdf(kdf) => kdf.derive(base.value()?, wanted.ok_or(Rv(CKR_TEMPLATE_INCOMPLETE))?),
+            Derivation::Hashed(hash) => first(bytes::hashed(*hash, base.clear_value()?)?, wanted),
+            Derivation::TlsMaster(master) => master.derive(base.clear_value()?, wanted),
+            Derivation::TlsKdf(kdf) => kdf.derive(base.clear_value()?, wanted.ok_or(Rv(CKR_TEMPLATE_INCOMPLETE))?),
             // They have no one key, and functions of their own.
             Derivation::Sp800108(..) | Derivation::TlsKeys(_) | Derivation::TlsPrf(_) => Err(Rv(CKR_FUNCTION_FAILED)),
         }

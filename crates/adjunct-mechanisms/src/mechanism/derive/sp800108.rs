@@ -125,15 +125,16 @@ impl Keyed {
         }
     }
 
-    fn run(&mut self, data: &[u8], out: &mut Secret) {
+    fn run(&mut self, data: &[u8], out: &mut Secret) -> Result {
         match self {
             Keyed::Hmac(hmac) => hmac.mac(&[data], out),
             Keyed::Cmac(cmac) => {
                 cmac.reset();
                 cmac.update(data);
-                cmac.finish(out);
+                cmac.finish(out)?;
             }
         }
+        Ok(())
     }
 }
 
@@ -179,7 +180,7 @@ impl Kdf<'_> {
                 (Part::Iteration(_) | Part::Counter(_), None) => (),
                 (Part::Length { segments, number }, _) => number.write(length[usize::from(*segments)], &mut data),
                 (Part::Bytes(bytes), _) => append(&mut data, bytes)?,
-                (Part::Key(_), _) => append(&mut data, others.next().ok_or(INVALID)?.value()?)?,
+                (Part::Key(_), _) => append(&mut data, others.next().ok_or(INVALID)?.clear_value()?)?,
             }
         }
         Ok(data)
@@ -209,12 +210,12 @@ impl Kdf<'_> {
                     (Mode::DoublePipeline, _) => {
                         let start = if number == 1 { Some(self.input(None, length, others)?) } else { None };
                         let last = start.unwrap_or_else(|| before.clone());
-                        prf.run(&last, &mut before);
+                        prf.run(&last, &mut before)?;
                         self.input(Some((number, &before)), length, others)?
                     }
                     _ => self.input(Some((number, &result)), length, others)?,
                 };
-                prf.run(&data, &mut result);
+                prf.run(&data, &mut result)?;
                 chunk.copy_from_slice(&result[..chunk.len()]);
             }
             keys.push(key);

@@ -4,11 +4,12 @@ use super::modes::{Read, Work};
 use super::{Chain, Mode, Shared};
 use crate::catalogue::Function;
 use crate::error::Error;
+use adjunct_card_protocol::secure;
 use adjunct_cpu::cipher::aes::AesKey;
 use adjunct_kernels::InOut;
 
 macro_rules! modes {
-    ($($(#[$doc:meta])* $name:ident $function:ident $block:literal [$($yes:ident)*] decrypts $decrypts:literal,
+    ($($(#[$doc:meta])* $name:ident $function:ident $block:literal [$($yes:ident)*] card [$($card:ident)?] decrypts $decrypts:literal,
        |$key:ident, $encrypt:ident, $chain:ident, $io:ident| $run:expr;)*) => {$(
         $(#[$doc])*
         #[derive(Debug, Clone, Default)]
@@ -42,25 +43,26 @@ macro_rules! modes {
             const FUNCTION: Function = Function::$function;
             const BLOCK: usize = $block;
             $(const $yes: bool = true;)*
+            $(const CARD: Option<secure::Mode> = Some(secure::Mode::$card);)?
         }
     )*};
 }
 
 modes! {
     /// ECB.
-    Ecb AesEcb 16 [] decrypts true, |key, encrypt, _chain, io| key.ecb(encrypt, io);
+    Ecb AesEcb 16 [] card [Ecb] decrypts true, |key, encrypt, _chain, io| key.ecb(encrypt, io);
     /// CBC.
-    Cbc AesCbc 16 [] decrypts true, |key, encrypt, chain, io| key.cbc(encrypt, chain.iv, io);
+    Cbc AesCbc 16 [] card [Cbc] decrypts true, |key, encrypt, chain, io| key.cbc(encrypt, chain.iv, io);
     /// CTR.
-    Ctr AesCtr 1 [PARTIAL] decrypts false, |key, _encrypt, chain, io| key.ctr(chain.iv, chain.stream, chain.used, io);
+    Ctr AesCtr 1 [PARTIAL] card [Ctr] decrypts false, |key, _encrypt, chain, io| key.ctr(chain.iv, chain.stream, chain.used, io);
     /// CFB with segments of 128 bits.
-    Cfb AesCfb 1 [PARTIAL] decrypts false, |key, encrypt, chain, io| key.cfb(encrypt, chain.iv, chain.used, io);
+    Cfb AesCfb 1 [PARTIAL] card [] decrypts false, |key, encrypt, chain, io| key.cfb(encrypt, chain.iv, chain.used, io);
     /// CFB with segments of 8 bits.
-    Cfb8 AesCfb 1 [] decrypts false, |key, encrypt, chain, io| key.cfb8(encrypt, chain.iv, io);
+    Cfb8 AesCfb 1 [] card [] decrypts false, |key, encrypt, chain, io| key.cfb8(encrypt, chain.iv, io);
     /// CFB with segments of 1 bit.
-    Cfb1 AesCfb 1 [IN_BITS] decrypts false, |key, encrypt, chain, io| cfb1(key, encrypt, chain, io);
+    Cfb1 AesCfb 1 [IN_BITS] card [] decrypts false, |key, encrypt, chain, io| cfb1(key, encrypt, chain, io);
     /// OFB.
-    Ofb AesOfb 1 [PARTIAL] decrypts false, |key, _encrypt, chain, io| key.ofb(chain.iv, chain.used, io);
+    Ofb AesOfb 1 [PARTIAL] card [] decrypts false, |key, _encrypt, chain, io| key.ofb(chain.iv, chain.used, io);
 }
 
 fn cfb1(key: &AesKey, encrypt: bool, chain: Chain<'_>, io: InOut<'_>) {

@@ -1,14 +1,17 @@
 //! Ciphers that do not authenticate: a key whose messages come in calls ([`Counted`], [`xts`]), and a key for one call ([`once`]).
 
 pub mod aes;
+mod card;
 pub mod chacha;
 pub mod des;
 pub mod once;
 pub mod xts;
 
 use super::Tally;
-use crate::catalogue::{Direction, Function};
+use super::material::{Elsewhere, Material};
+use crate::catalogue::{Direction, Function, Outcome};
 use crate::error::Error;
+use adjunct_card_protocol::secure;
 use adjunct_kernels::InOut;
 use modes::{Read, Work};
 
@@ -69,6 +72,8 @@ pub trait Mode: Work {
     const PARITY: bool = false;
     /// Whether the mode may be given a length in bits ([`Chain::bits`]).
     const IN_BITS: bool = false;
+    /// What the mode is for a card, where cards do it.
+    const CARD: Option<secure::Mode> = None;
 }
 
 /// A mode that only reads its key: the position in a message is all in the [`Chain`], so that several messages may be under way at once.
@@ -111,20 +116,29 @@ impl<M: Shared> Mode for Lent<'_, M> {
     const SIZES: bool = M::SIZES;
     const PARITY: bool = M::PARITY;
     const IN_BITS: bool = M::IN_BITS;
+    const CARD: Option<secure::Mode> = M::CARD;
+}
+
+/// A key that a card holds, and where its operations count.
+#[derive(Debug, Clone)]
+struct Remote {
+    key: Elsewhere,
+    tally: Tally,
 }
 
 /// A mode and where it counts: each call once, with its bytes, in its direction, after it ran.
 #[derive(Debug, Clone)]
 pub struct Counted<M> {
+    /// The mode, with the key if it is here.
     mode: M,
-    /// `None` before a key is set.
-    tally: Option<Tally>,
+    /// Where the key is, and where it counts; `None` before a key is set. That there is one and that it is here is one look.
+    keyed: Option<Material<Tally, Remote>>,
 }
 
 impl<M: Default> Default for Counted<M> {
     #[inline]
     fn default() -> Counted<M> {
-        Counted { mode: M::default(), tally: None }
+        Counted { mode: M::default(), keyed: None }
     }
 }
 
@@ -132,59 +146,88 @@ impl<M: Mode> Counted<M> {
     /// Whether a key is set.
     #[inline]
     pub const fn has_key(&self) -> bool {
-        self.tally.is_some()
+        self.keyed.is_some()
     }
 
-    /// Sets the key for one direction. One that is refused leaves the one before in force.
+    /// Sets the key for one direction. One that is refused leaves the one before in force. A reference to a card's key
+    /// ([`crate::ops::reference`]) may stand for a key where [`Mode::CARD`] is some; its operations count in the row of no size.
     ///
     /// # Errors
-    /// [`Error::Length`] where the cipher has no key of that length.
+    /// [`Error::Length`] where the cipher has no key of that length; [`Error::CardKey`] for a reference that is damaged, or in another mode.
     #[inline]
     pub fn set_key(&mut self, key: &[u8], encrypt: bool) -> Result<(), Error> {
+        if let Some(key) = Elsewhere::of(key)? {
+            return self.set_elsewhere(key);
+        }
         self.mode.set_key(key, encrypt)?;
-        self.tally = Some(Tally::new(M::FUNCTION, if M::SIZES { key.len() * 8 } else { 0 }));
+        self.keyed = Some(Material::Clear(Tally::new(M::FUNCTION, if M::SIZES { key.len() * 8 } else { 0 })));
+        Ok(())
+    }
+
+    #[cold]
+    fn set_elsewhere(&mut self, key: Elsewhere) -> Result<(), Error> {
+        M::CARD.ok_or(card::OTHER_MODE)?;
+        let tally = Tally::new(M::FUNCTION, 0).ran(Outcome::Card);
+        *self = Counted { mode: M::default(), keyed: Some(Material::Elsewhere(Remote { key, tally })) };
         Ok(())
     }
 
     /// Works on all bytes of a call: whole blocks for modes that take no others.
     ///
+    /// # Errors
+    /// Those of a card's key ([`Error::may_fall_back`] is false); nothing is counted then. A clear key has none.
+    ///
     /// # Panics
     /// Without a key; for a length or a [`Chain::used`] that the mode does not take.
     // A frame of its own, with what it is given passed on, costs a short message 30 instructions of 800.
     #[inline(always)]
-    pub fn run(&mut self, encrypt: bool, chain: Chain<'_>, io: InOut<'_>) {
-        let tally = self.tally.expect("a key");
+    pub fn run(&mut self, encrypt: bool, chain: Chain<'_>, io: InOut<'_>) -> Result<(), Error> {
         let bytes = if M::IN_BITS && chain.bits { io.len().div_ceil(8) } else { io.len() };
+        let Some(Material::Clear(tally)) = self.keyed else {
+            // By its parts, so that what a clear key does not use of the chain need not go through memory.
+            let Chain { iv, stream, used, .. } = chain;
+            return card::run(&self.keyed, M::CARD, encrypt, (iv, stream, used), io);
+        };
         self.mode.run(encrypt, chain, io);
         tally.count(direction(encrypt), bytes);
+        Ok(())
     }
 
-    /// Takes `bytes` bytes in one call: `work` runs the whole blocks that they make with those taken before, piece by piece. `None` says that the
-    /// call is refused.
+    /// Takes `bytes` bytes in one call: `work` runs the whole blocks that they make with those taken before, piece by piece.
+    ///
+    /// # Errors
+    /// Those of `work`, with which the call is refused.
     ///
     /// # Panics
     /// As for [`Counted::run`].
     #[inline]
-    pub fn update<R>(
+    pub fn update<R, E>(
         &mut self,
         encrypt: bool,
         bytes: usize,
-        work: impl FnOnce(Pieces<'_, M>) -> Option<R>,
-    ) -> Option<R> {
-        let tally = self.tally.expect("a key");
-        let done = work(Pieces { mode: &mut self.mode, encrypt })?;
+        work: impl FnOnce(Pieces<'_, M>) -> Result<R, E>,
+    ) -> Result<R, E> {
+        let (tally, elsewhere) = match self.keyed.as_ref().expect("a key") {
+            Material::Clear(tally) => (*tally, None),
+            Material::Elsewhere(Remote { key, tally }) => (*tally, Some(key)),
+        };
+        let done = work(Pieces { mode: &mut self.mode, elsewhere, encrypt })?;
         tally.count(direction(encrypt), bytes);
-        Some(done)
+        Ok(done)
     }
 
     /// The last block of a message, of bytes that [`Counted::update`] has taken and padding. It counts nothing: those are counted.
     ///
+    /// # Errors
+    /// As for [`Counted::run`].
+    ///
     /// # Panics
     /// As for [`Counted::run`].
     #[inline]
-    pub fn last(&mut self, encrypt: bool, chain: Chain<'_>, block: InOut<'_>) {
-        assert!(self.has_key() && block.len() == M::BLOCK);
-        self.mode.run(encrypt, chain, block);
+    pub fn last(&mut self, encrypt: bool, chain: Chain<'_>, block: InOut<'_>) -> Result<(), Error> {
+        assert!(block.len() == M::BLOCK);
+        let elsewhere = self.keyed.as_ref().expect("a key").elsewhere();
+        Pieces { mode: &mut self.mode, elsewhere: elsewhere.map(|remote| &remote.key), encrypt }.run(chain, block)
     }
 }
 
@@ -192,7 +235,7 @@ impl<M: Shared> Counted<M> {
     /// A handle of this mode and key for a message of one's own, while other messages may be under way.
     #[inline]
     pub fn lend(&self) -> Counted<Lent<'_, M>> {
-        Counted { mode: Lent(Some(&self.mode)), tally: self.tally }
+        Counted { mode: Lent(Some(&self.mode)), keyed: self.keyed.clone() }
     }
 }
 
@@ -200,17 +243,31 @@ impl<M: Shared> Counted<M> {
 #[derive(Debug)]
 pub struct Pieces<'a, M> {
     mode: &'a mut M,
+    /// A card's key, which then does the work.
+    elsewhere: Option<&'a Elsewhere>,
     encrypt: bool,
 }
 
 impl<M: Mode> Pieces<'_, M> {
     /// Works on whole blocks.
     ///
+    /// # Errors
+    /// As for [`Counted::run`].
+    ///
     /// # Panics
     /// As for [`Counted::run`].
     #[inline]
-    pub fn run(&mut self, chain: Chain<'_>, io: InOut<'_>) {
-        self.mode.run(self.encrypt, chain, io);
+    pub fn run(&mut self, chain: Chain<'_>, io: InOut<'_>) -> Result<(), Error> {
+        match self.elsewhere {
+            None => {
+                self.mode.run(self.encrypt, chain, io);
+                Ok(())
+            }
+            Some(key) => {
+                let Chain { iv, stream, used, .. } = chain;
+                card::pieces(key, M::CARD, self.encrypt, (iv, stream, used), io)
+            }
+        }
     }
 }
 
@@ -227,7 +284,7 @@ mod tests {
         let run = |cipher: &mut Counted<aes::Ctr>| {
             let (mut iv, mut text) = ([0; 16], [0; 16]);
             let chain = Chain { iv: &mut iv, stream: &mut [0; 16], used: &mut 0, bits: false };
-            cipher.run(true, chain, InOut::in_place(&mut text));
+            cipher.run(true, chain, InOut::in_place(&mut text)).unwrap();
             text
         };
         let first = run(&mut cipher);
@@ -246,11 +303,11 @@ mod tests {
         for at in [0, 16] {
             for (cipher, message) in [(&mut one, 0), (&mut two, 1)] {
                 let chain = Chain { iv: &mut ivs[message], stream: &mut [0; 16], used: &mut 0, bits: false };
-                cipher.run(true, chain, InOut::in_place(&mut texts[message][at..at + 16]));
+                cipher.run(true, chain, InOut::in_place(&mut texts[message][at..at + 16])).unwrap();
             }
         }
         let chain = Chain { iv: &mut ivs[2], stream: &mut [0; 16], used: &mut 0, bits: false };
-        own.run(true, chain, InOut::in_place(&mut texts[2]));
+        own.run(true, chain, InOut::in_place(&mut texts[2])).unwrap();
         assert!(texts[0] == texts[2] && texts[1] == texts[2] && ivs[0] == ivs[2] && texts[0] != [1; 32]);
     }
 
@@ -258,6 +315,6 @@ mod tests {
     #[should_panic(expected = "a key")]
     fn nothing_runs_without_a_key() {
         let chain = Chain { iv: &mut [0; 16], stream: &mut [0; 16], used: &mut 0, bits: false };
-        Counted::<aes::Cbc>::default().run(true, chain, InOut::in_place(&mut [0; 16]));
+        let _ = Counted::<aes::Cbc>::default().run(true, chain, InOut::in_place(&mut [0; 16]));
     }
 }

@@ -4,6 +4,7 @@ use super::{Block, direction};
 use crate::catalogue::Function;
 use crate::error::Error;
 use crate::ops::Tally;
+use adjunct_card_protocol::reference;
 use adjunct_cpu::cipher::xts;
 pub use adjunct_cpu::cipher::xts::MAX_UNIT;
 use adjunct_kernels::InOut;
@@ -27,8 +28,11 @@ impl Xts {
     /// Sets both keys for one direction: the first half is the data's, the second the tweak's.
     ///
     /// # Errors
-    /// [`Error::Length`] if it is not 32 or 64 bytes.
+    /// [`Error::Length`] if it is not 32 or 64 bytes; [`Error::CardKey`] for a reference to a card's key.
     pub fn set_key(&mut self, key: &[u8], encrypt: bool) -> Result<(), Error> {
+        if reference::begins(key) {
+            return Err(Error::CardKey("its card does not do XTS"));
+        }
         let (data, tweak) = key.split_at(key.len() / 2);
         self.set_keys(data, tweak, encrypt)
     }

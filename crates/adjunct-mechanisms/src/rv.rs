@@ -2,6 +2,7 @@
 
 use adjunct::Error;
 use adjunct::catalogue::Refusal;
+use adjunct::ops::cipher::Failure;
 use cryptoki_sys::*;
 
 /// Why a call fails: a `CKR_` value other than `CKR_OK`.
@@ -38,6 +39,12 @@ impl From<Error> for Rv {
             Error::Unsupported(_) => CKR_DATA_INVALID,
             _ => CKR_FUNCTION_FAILED,
         })
+    }
+}
+
+impl From<Failure> for Rv {
+    fn from(failure: Failure) -> Rv {
+        Error::from(failure).into()
     }
 }
 

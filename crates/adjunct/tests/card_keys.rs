@@ -126,7 +126,7 @@ fn symmetric_keys_of_a_card_fail_and_others_take_their_place() {
         (done, iv, used, text)
     };
     let (done, iv, used, text) = run(&mut cipher);
-    is_of(done, Fault::Device);
+    is_of(done.map_err(Error::from), Fault::Device);
     assert_eq!((iv, used, text), ([3; 16], 0, [7; 20]));
     assert!(cipher.set_key(&[1; 15], true).is_err() && cipher.has_key());
     cipher.set_key(&[1; 16], true).unwrap();

@@ -113,12 +113,7 @@ fn reason(error: &Error) -> Reason {
 }
 
 /// A key of the parameters; without a reason where a parameter has another type, or the error is raised already.
-fn imported(
-    provider: &Provider,
-    kind: Kind,
-    selection: c_int,
-    params: *const Param,
-) -> Result<Key, Option<Reason>> {
+fn imported(provider: &Provider, kind: Kind, selection: c_int, params: *const Param) -> Result<Key, Option<Reason>> {
     // SAFETY: the array is OpenSSL's.
     let find = |name, wanted: bool| match unsafe { param::find(params, name) }.filter(|_| wanted) {
         None => Ok(None),

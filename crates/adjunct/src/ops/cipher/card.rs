@@ -1,6 +1,6 @@
 //! Modes with a key that a card holds.
 
-use super::{Block, Remote, direction};
+use super::{Block, Failure, Remote, direction};
 use crate::error::Error;
 use crate::memory::zeros;
 use crate::ops::Tally;
@@ -32,7 +32,7 @@ pub(super) fn run(
     encrypt: bool,
     chain: Place<'_>,
     io: InOut<'_>,
-) -> Result<(), Error> {
+) -> Result<(), Failure> {
     let remote = keyed.as_ref().expect("a key").elsewhere().ok_or(OTHER_MODE)?;
     let bytes = io.len();
     pieces(&remote.key, mode, encrypt, chain, io)?;
@@ -52,7 +52,7 @@ pub(super) fn pieces(
     encrypt: bool,
     chain: Place<'_>,
     mut io: InOut<'_>,
-) -> Result<(), Error> {
+) -> Result<(), Failure> {
     let mode = mode.ok_or(OTHER_MODE)?;
     let (chain_iv, chain_stream, chain_used) = chain;
     let (mut iv, mut stream, mut used) = (*chain_iv, *chain_stream, *chain_used as usize);

@@ -11,6 +11,7 @@ use super::Tally;
 use super::material::{Elsewhere, Material};
 use crate::catalogue::{Direction, Function, Outcome};
 use crate::error::Error;
+use crate::memory::boxed;
 use adjunct_card_protocol::secure;
 use adjunct_kernels::InOut;
 use modes::{Read, Work};
@@ -119,6 +120,24 @@ impl<M: Shared> Mode for Lent<'_, M> {
     const CARD: Option<secure::Mode> = M::CARD;
 }
 
+/// Why a call with a card's key failed, small enough for a register: a call with a clear key has nothing to do with it.
+#[derive(Debug)]
+pub struct Failure(Option<Box<Error>>);
+
+impl From<Error> for Failure {
+    #[cold]
+    fn from(error: Error) -> Failure {
+        Failure(boxed(error).ok())
+    }
+}
+
+impl From<Failure> for Error {
+    #[cold]
+    fn from(failure: Failure) -> Error {
+        failure.0.map_or(Error::Memory, |error| *error)
+    }
+}
+
 /// A key that a card holds, and where its operations count.
 #[derive(Debug, Clone)]
 struct Remote {
@@ -145,7 +164,14 @@ impl<M: Default> Default for Counted<M> {
 impl<M: Mode> Counted<M> {
     /// Whether a key is set.
     #[inline]
-    pub const fn has_key(&self) -> bool {
+    pub fn has_key(&self) -> bool {
+        // The look that `run` has, so that there is one of both.
+        matches!(self.keyed, Some(Material::Clear(_))) || self.has_elsewhere()
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn has_elsewhere(&self) -> bool {
         self.keyed.is_some()
     }
 
@@ -181,7 +207,7 @@ impl<M: Mode> Counted<M> {
     /// Without a key; for a length or a [`Chain::used`] that the mode does not take.
     // A frame of its own, with what it is given passed on, costs a short message 30 instructions of 800.
     #[inline(always)]
-    pub fn run(&mut self, encrypt: bool, chain: Chain<'_>, io: InOut<'_>) -> Result<(), Error> {
+    pub fn run(&mut self, encrypt: bool, chain: Chain<'_>, io: InOut<'_>) -> Result<(), Failure> {
         let bytes = if M::IN_BITS && chain.bits { io.len().div_ceil(8) } else { io.len() };
         let Some(Material::Clear(tally)) = self.keyed else {
             // By its parts, so that what a clear key does not use of the chain need not go through memory.
@@ -224,7 +250,7 @@ impl<M: Mode> Counted<M> {
     /// # Panics
     /// As for [`Counted::run`].
     #[inline]
-    pub fn last(&mut self, encrypt: bool, chain: Chain<'_>, block: InOut<'_>) -> Result<(), Error> {
+    pub fn last(&mut self, encrypt: bool, chain: Chain<'_>, block: InOut<'_>) -> Result<(), Failure> {
         assert!(block.len() == M::BLOCK);
         let elsewhere = self.keyed.as_ref().expect("a key").elsewhere();
         Pieces { mode: &mut self.mode, elsewhere: elsewhere.map(|remote| &remote.key), encrypt }.run(chain, block)
@@ -257,7 +283,7 @@ impl<M: Mode> Pieces<'_, M> {
     /// # Panics
     /// As for [`Counted::run`].
     #[inline]
-    pub fn run(&mut self, chain: Chain<'_>, io: InOut<'_>) -> Result<(), Error> {
+    pub fn run(&mut self, chain: Chain<'_>, io: InOut<'_>) -> Result<(), Failure> {
         match self.elsewhere {
             None => {
                 self.mode.run(self.encrypt, chain, io);

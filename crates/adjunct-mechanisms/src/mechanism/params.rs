@@ -1,10 +1,10 @@
-//! The parameters of mechanisms, read from the callers' structures.
+//! The parameters of mechanisms, which whoever calls reads: a module from C structures (`abi/` of `adjunct-pkcs11`), a service from messages.
 
 use super::derive::Derive;
 use super::derive::tls::Prf;
 use super::hash::Hash;
 
-/// What the parameter of a mechanism is: by this `abi/params.rs` and `abi/derive.rs` read it.
+/// What the parameter of a mechanism is, by which it is read.
 #[derive(Debug, Clone, Copy)]
 pub enum Shape {
     /// Bytes as they are, or nothing; also what a mechanism without a parameter is given, which then refuses it.

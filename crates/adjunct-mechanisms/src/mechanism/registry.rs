@@ -44,7 +44,7 @@ pub(crate) struct Signs {
 /// What begins with a mechanism.
 #[derive(Debug, Clone, Copy)]
 enum Begins {
-    /// Nothing that has an operation: derivations (`abi/derive.rs` reads their parameters by their shape) and encapsulations.
+    /// Nothing that has an operation: derivations and encapsulations (`keys/`).
     Elsewhere,
     Cipher(BeginCipher),
     Signature(Signs),

@@ -296,7 +296,7 @@ impl Key {
             for (folder, place) in self.candidates(settings) {
                 match self.ask_one(settings, (folder, place), head, (call, parameters, input, most), until)? {
                     Said::Done(output) => {
-                        self.last.store((folder as u64) << 32 | u64::from(place) + 1, Relaxed);
+                        self.last.store(((folder as u64) << 32) | (u64::from(place) + 1), Relaxed);
                         return Ok(output);
                     }
                     Said::Failed(error) => return Err(error),

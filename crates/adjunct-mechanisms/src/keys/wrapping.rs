@@ -48,7 +48,7 @@ pub fn with_aad<'a>(mut mechanism: Mechanism<'a>, given: &'a [u8]) -> Result<Mec
 fn bytes(key: &Object, unit: usize) -> Result<Zeroizing<Vec<u8>>> {
     match key.class() {
         CKO_SECRET_KEY => {
-            let value = key.value()?;
+            let value = key.clear_value()?;
             let mut padded = adjunct::memory::zeros(value.len().next_multiple_of(unit))?;
             padded[..value.len()].copy_from_slice(value);
             Ok(padded)

@@ -43,7 +43,7 @@ pub unsafe fn may(f: &Functions, reasons: &Reasons, number: Opaque, why: Option<
         Fault::Caller => caller,
         Fault::Device | Fault::Here => other,
     };
-    f.errors.raise_words(reason, &why.to_string());
+    f.errors.raise_words(reason, why);
     false
 }
 

@@ -70,7 +70,7 @@ impl Provider {
             Fault::Caller => prov::PASSED_INVALID_ARGUMENT,
             Fault::Device | Fault::Here => prov::OPERATION_FAIL,
         };
-        self.core.raise_words(reason, &error.to_string());
+        self.core.raise_words(reason, error);
         true
     }
 

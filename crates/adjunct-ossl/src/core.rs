@@ -5,8 +5,9 @@ use crate::id;
 use crate::neighbours::{self, Neighbours};
 use crate::object::Object;
 use crate::param::{self, Param};
-use crate::reason::Reason;
+use crate::reason::{Reason, Words};
 use std::ffi::{CStr, CString, c_char, c_int, c_void};
+use std::fmt::Display;
 
 type GetParams = unsafe extern "C" fn(*const c_void, *mut Param) -> c_int;
 type GetLibctx = unsafe extern "C" fn(*const c_void) -> *mut c_void;
@@ -137,10 +138,10 @@ impl Core {
         self.raise_with(reason, reason.data());
     }
 
-    /// Raises an error with words that are known only now. A `%` in them is left out, and so is what follows a zero.
+    /// Raises an error with words that are known only now. A `%` and a zero in them are left out, and what is longer than 255 bytes is cut.
     #[cold]
-    pub fn raise_words(&self, reason: Reason, words: &str) {
-        self.raise_with(reason, Some(&crate::reason::data(words)));
+    pub fn raise_words(&self, reason: Reason, words: impl Display) {
+        self.raise_with(reason, Some(Words::new(words).text()));
     }
 
     fn raise_with(&self, reason: Reason, data: Option<&CStr>) {

@@ -1,7 +1,8 @@
 //! libcrypto's queue of errors, of which each thread has its own, for modules that are no provider (a provider has [`crate::core::Core::raise`]).
 
-use crate::reason::Reason;
+use crate::reason::{Reason, Words};
 use std::ffi::{CStr, c_char, c_int};
+use std::fmt::Display;
 
 crate::functions! {
     /// The functions of the queue used here; all exist since OpenSSL 3.0.
@@ -19,10 +20,10 @@ impl Errors {
         self.raise_with(reason, None);
     }
 
-    /// Puts an error with words on the queue. A `%` in them is left out, and so is what follows a zero.
+    /// Puts an error with words on the queue. A `%` and a zero in them are left out, and what is longer than 255 bytes is cut.
     #[cold]
-    pub fn raise_words(&self, reason: Reason, words: &str) {
-        self.raise_with(reason, Some(&crate::reason::data(words)));
+    pub fn raise_words(&self, reason: Reason, words: impl Display) {
+        self.raise_with(reason, Some(Words::new(words).text()));
     }
 
     fn raise_with(&self, reason: Reason, data: Option<&CStr>) {

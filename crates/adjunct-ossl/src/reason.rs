@@ -7,7 +7,8 @@
 
 #![allow(missing_docs)]
 
-use std::ffi::{CStr, CString, c_int};
+use std::ffi::{CStr, c_int};
+use std::fmt::{self, Display, Write};
 
 /// An error for OpenSSL's queue ([`super::core::Core::raise`]).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -50,10 +51,37 @@ impl Reason {
     }
 }
 
-/// Words as the data of an error, which OpenSSL reads as a format without arguments.
-pub(crate) fn data(words: &str) -> CString {
-    let bytes: Vec<u8> = words.bytes().take_while(|&byte| byte != 0).filter(|&byte| byte != b'%').collect();
-    CString::new(bytes).unwrap_or_default()
+/// Bytes of [`Words`], with the zero at the end.
+const LONGEST: usize = 256;
+
+/// Words as the data of an error, which OpenSSL reads as a format without arguments, and copies. In memory of the caller's: an error may be that there is none.
+pub(crate) struct Words {
+    bytes: [u8; LONGEST],
+    length: usize,
+}
+
+impl Words {
+    /// The words of `what`: without each `%` and zero, and cut where they are longer than 255 bytes.
+    pub(crate) fn new(what: impl Display) -> Words {
+        let mut words = Words { bytes: [0; LONGEST], length: 0 };
+        // Nothing of ours gives an error here; what is there until then stays.
+        let _ = write!(words, "{what}");
+        words
+    }
+
+    /// The words as C has them.
+    pub(crate) fn text(&self) -> &CStr {
+        CStr::from_bytes_until_nul(&self.bytes).unwrap_or_default()
+    }
+}
+
+impl fmt::Write for Words {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        let room = &mut self.bytes[self.length..LONGEST - 1];
+        let taken = text.bytes().filter(|&byte| byte != 0 && byte != b'%');
+        self.length += room.iter_mut().zip(taken).map(|(place, byte)| *place = byte).count();
+        Ok(())
+    }
 }
 
 /// `ERR_RFLAG_FATAL` and `ERR_RFLAG_COMMON`: the flags of reasons that every library has.
@@ -312,4 +340,16 @@ library! { crypto "`ERR_LIB_CRYPTO`: memory, parameters." 15 "CRYPTO_R_":
     INVALID_NULL_ARGUMENT 109
     INVALID_OSSL_PARAM_TYPE 110
     TOO_SMALL_BUFFER 116
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_are_no_format_and_have_an_end() {
+        assert_eq!(Words::new("100 %s of it\0 and more").text(), c"100 s of it and more");
+        assert_eq!(Words::new("x".repeat(1000)).text().count_bytes(), 255);
+        assert_eq!(Words::new("").text(), c"");
+    }
 }

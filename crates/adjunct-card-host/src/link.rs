@@ -3,9 +3,9 @@
 #![forbid(unsafe_code)]
 
 use crate::peer::Peer;
-use adjunct_card_protocol::frame::{self, Frame, HEAD, Head, Service};
+use adjunct_card_protocol::frame::{self, Frame, Head, Service};
 use adjunct_card_state::control;
-use rustix::buffer::spare_capacity;
+use adjunct_kernels::wipe;
 use rustix::fd::{AsFd, OwnedFd};
 use rustix::io::Errno;
 use rustix::net::{
@@ -14,6 +14,7 @@ use rustix::net::{
 };
 use std::io::{IoSlice, IoSliceMut};
 use std::mem::MaybeUninit;
+use std::sync::{Mutex, PoisonError};
 
 /// The daemon tells a card.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -86,14 +87,14 @@ const TEXT: u16 = 6;
 const CONFINED: u16 = 7;
 /// The longest order or report, in bytes: with all groups that a user may have.
 const MAX: usize = control::MAX_MESSAGE + (256 << 10) + 1024;
-/// The most bytes of most messages, for which room is made at first.
-const USUAL: usize = 512;
 
 /// One end of a link, for a card of a service.
 #[derive(Debug)]
 pub struct Link {
     socket: OwnedFd,
     service: Service,
+    /// Room for a message. Most of it is never touched.
+    buffer: Mutex<Vec<u8>>,
 }
 
 impl AsFd for Link {
@@ -166,7 +167,7 @@ impl Report {
 impl Link {
     /// The link over a socket.
     pub fn new(socket: OwnedFd, service: Service) -> Link {
-        Link { socket, service }
+        Link { socket, service, buffer: Mutex::new(vec![0; MAX]) }
     }
 
     fn head(&self, call: u16, number: u64) -> Head {
@@ -191,27 +192,26 @@ impl Link {
         sendmsg(&self.socket, &[IoSlice::new(&message[..length])], &mut rights, SendFlags::NOSIGNAL | how).map(|_| ())
     }
 
-    /// Takes the next message into `buffer`; false where the other side has ended.
-    fn receive(&self, buffer: &mut Vec<u8>) -> Result<(bool, Option<OwnedFd>), Errno> {
-        // How long it is, before room is made for it.
-        buffer.clear();
-        buffer.reserve(USUAL);
-        let flags = RecvFlags::DONTWAIT | RecvFlags::PEEK | RecvFlags::TRUNC;
-        let (_, length) = rustix::net::recv(&self.socket, spare_capacity(buffer), flags)?;
-        buffer.clear();
-        buffer.resize(length.clamp(HEAD, MAX), 0);
+    /// Takes the next message, as `parse` reads it, and its descriptor; `None` where the other side has ended.
+    fn receive<T>(&self, parse: impl FnOnce(&[u8]) -> Option<T>) -> Result<Option<(T, Option<OwnedFd>)>, Errno> {
+        let mut buffer = self.buffer.lock().unwrap_or_else(PoisonError::into_inner);
         let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
         let mut rights = RecvAncillaryBuffer::new(&mut space);
         let flags = RecvFlags::DONTWAIT | RecvFlags::CMSG_CLOEXEC;
-        let received = recvmsg(&self.socket, &mut [IoSliceMut::new(buffer)], &mut rights, flags)?;
+        let length = recvmsg(&self.socket, &mut [IoSliceMut::new(&mut buffer)], &mut rights, flags)?.bytes;
         let mut descriptor = None;
         for message in rights.drain() {
             if let RecvAncillaryMessage::ScmRights(mut list) = message {
                 descriptor = list.next();
             }
         }
-        buffer.truncate(received.bytes);
-        Ok((received.bytes > 0, descriptor))
+        if length == 0 {
+            return Ok(None);
+        }
+        let parsed = buffer.get(..length).and_then(parse);
+        // Orders of administrators may be secret.
+        wipe(&mut buffer[..length]);
+        parsed.map(|parsed| Some((parsed, descriptor))).ok_or(Errno::PROTO)
     }
 
     /// Sends an order, with a descriptor where it is one that brings one.
@@ -249,9 +249,7 @@ impl Link {
     /// # Errors
     /// What the system says: [`Errno::AGAIN`] where there is none now; [`Errno::PROTO`] where it is no order.
     pub fn next_order(&self) -> Result<Option<(Order, Option<OwnedFd>)>, Errno> {
-        let mut buffer = Vec::new();
-        let (true, descriptor) = self.receive(&mut buffer)? else { return Ok(None) };
-        Order::parse(self.service, &buffer).map(|order| Some((order, descriptor))).ok_or(Errno::PROTO)
+        self.receive(|message| Order::parse(self.service, message))
     }
 
     /// Sends a report.
@@ -276,9 +274,7 @@ impl Link {
     /// # Errors
     /// What the system says: [`Errno::AGAIN`] where there is none now; [`Errno::PROTO`] where it is no report.
     pub fn next_report(&self) -> Result<Option<Report>, Errno> {
-        let mut buffer = Vec::new();
-        let (true, _) = self.receive(&mut buffer)? else { return Ok(None) };
-        Report::parse(self.service, &buffer).map(Some).ok_or(Errno::PROTO)
+        Ok(self.receive(|message| Report::parse(self.service, message))?.map(|(report, _)| report))
     }
 }
 

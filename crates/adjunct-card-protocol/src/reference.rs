@@ -197,7 +197,7 @@ mod tests {
         for length in 0..bytes.len() {
             let expected = match length {
                 ..SHORTEST => Ok(None),
-                ..44 => Err(Damaged),
+                SHORTEST..44 => Err(Damaged),
                 _ => Reference::parse(&bytes),
             };
             assert_eq!(Reference::parse(&bytes[..length]), expected, "{length}");

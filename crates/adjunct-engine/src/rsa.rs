@@ -195,9 +195,11 @@ unsafe fn numbers(rsa: Opaque) -> Option<Zeroizing<Vec<u8>>> {
         (f.rsa_factors)(rsa, p, q);
         (f.rsa_crt)(rsa, dp, dq, qinv);
     }
-    // SAFETY: a live number, or null.
-    let length =
-        |number: Opaque| if number.is_null() { 0 } else { unsafe { (f.bn_bits)(number) as usize }.div_ceil(8) };
+    let length = |number: Opaque| match number.is_null() {
+        true => 0,
+        // SAFETY: libcrypto gave the number, which the key holds.
+        false => unsafe { (f.bn_bits)(number) as usize }.div_ceil(8),
+    };
     // Room for all, so that no copy is left behind by a growing vector.
     let mut all = memory::zeros(bn.map(|number| length(number) + 4).iter().sum()).ok()?;
     all.clear();

@@ -39,7 +39,7 @@ impl Sample {
                 sum.busy = sum.busy.wrapping_add(one.busy);
             }
         }
-        let names = device.card.counters.iter().map(|name| adjunct_tool::escape::shown(name)).collect();
+        let names = device.card.counters.iter().map(adjunct_tool::escape::shown).collect();
         Sample { subject: Subject::of(device), mode: device.card.mode, names, counters: sum }
     }
 

@@ -3,7 +3,7 @@
 //!
 //! * [`wire`]: what an accelerator is asked and replies.
 //! * [`frame`]: the frame of a message to a service of any mode.
-//! * [`reference`]: what stands for a key that only a card can use.
+//! * [`mod@reference`]: what stands for a key that only a card can use.
 //! * [`secure`]: the client for such keys.
 //! * [`crowd`]: the page by which all know how crowded the machine is.
 //! * This module: the client, which asks a card for an operation.

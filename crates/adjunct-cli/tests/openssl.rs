@@ -12,7 +12,8 @@ use module::module;
 use outcome::{failed, good};
 use script::script;
 use std::fs;
-use std::os::unix::fs::{PermissionsExt, symlink};
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::{PermissionsExt, chown, symlink};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
@@ -339,5 +340,97 @@ fn no_permission_and_no_space_are_one_line() {
             Ok(output) => assert_ne!(output.status.code(), Some(99), "{output:?}"),
             Err(_) => eprintln!("no unshare: the full disk is not tested"),
         }
+    }
+}
+
+/// Root runs no program under a configuration that others can change, or that includes a file or names a module that they can.
+#[test]
+fn as_root_nothing_runs_under_what_others_can_change() {
+    if !nix::unistd::geteuid().is_root() {
+        return eprintln!("SKIPPED: only root is asked for that");
+    }
+    let Some(scene) = Scene::new(b"") else { return };
+    let path = |name: &str| scene.dir.path().join(name);
+    let (source, evil, mark) = (path("evil.c"), path("u/evil.so"), path("u/ran"));
+    fs::create_dir(path("u")).unwrap();
+    let code = format!(
+        "#include <stdio.h>\n__attribute__((constructor)) void f(void) {{ FILE *o = fopen(\"{}\", \"a\"); if (o) \
+         fclose(o); }}\nint OSSL_provider_init(void) {{ return 0; }}\n",
+        mark.display()
+    );
+    fs::write(&source, code).unwrap();
+    let built = Command::new("cc").args(["-shared", "-fPIC", "-o"]).arg(&evil).arg(&source).status();
+    if !built.is_ok_and(|s| s.success()) {
+        return eprintln!("no C compiler: not tested");
+    }
+    let init = "openssl_conf = o\n[o]\n";
+    let provider = format!("{init}providers = p\n[p]\ndefault = d\nevil = e\n[d]\nactivate = 1\n[e]\n");
+    let evil_path = evil.display();
+    fs::write(path("u/inc.cnf"), format!("[e]\nmodule = {evil_path}\nactivate = 1\n")).unwrap();
+    let shapes = [
+        format!("{provider}module = {evil_path}\nactivate = 1\n"),
+        format!("{provider}1.module = {evil_path}\nactivate = 1\n"),
+        format!("{provider}module = ../../../../../../..{evil_path}\nactivate = 1\n"),
+        format!("{provider}identity = ../../../../../../..{evil_path}\nactivate = 1\n"),
+        format!("{provider}activate = 0\n.include {}\n", path("u/inc.cnf").display()),
+        format!("{provider}activate = 0\n.include {}\n", path("u").display()),
+        format!("{init}engines = g\n[g]\nx = y\n[y]\nengine_id = x\ndynamic_path = {evil_path}\ninit = 1\n"),
+        format!("{init}engines = g\n[g]\nx = y\n[y]\nengine_id = dynamic\nSO_PATH = {evil_path}\nLOAD = EMPTY\n"),
+        format!("{init}x = y\n[y]\npath = {evil_path}\n"),
+    ];
+    chown(path("u"), Some(65534), Some(65534)).unwrap();
+    for file in [&evil, &path("u/inc.cnf")] {
+        chown(file, Some(65534), Some(65534)).unwrap();
+    }
+    let survey = ["--below", path("u").to_str().unwrap(), "--proc", "/nonexistent"].map(str::to_owned);
+    let survey: Vec<&str> = survey.iter().map(String::as_str).collect();
+    for shape in &shapes {
+        fs::write(&scene.config, shape).unwrap();
+        let line = failed(&scene.enable(&[]));
+        assert!(line.contains("root runs nothing under it"), "{shape}: {line}");
+        let status = scene.run("status", &survey);
+        let said = String::from_utf8_lossy(&status.stdout);
+        assert!(said.contains("root runs nothing under it"), "{shape}: {said}");
+        let mut doctor = Command::new(ADJUNCT);
+        doctor.args(["doctor", "--config"]).arg(&scene.config).arg("openssl").env_remove("OPENSSL_CONF");
+        doctor.output().unwrap();
+        assert!(!mark.exists(), "{shape}");
+        assert_eq!(scene.bytes(), shape.as_bytes());
+    }
+    // The file itself, though nothing is wrong with what it says.
+    fs::write(&scene.config, "a = b\n").unwrap();
+    chown(&scene.config, Some(65534), Some(65534)).unwrap();
+    for (action, args) in [("disable", &[][..]), ("enable", &["--trust-module"][..])] {
+        let line = failed(&scene.run(action, args));
+        assert!(line.contains("is another user's than root's"), "{line}");
+        assert_eq!(line.lines().count(), 1);
+    }
+    assert_eq!(scene.bytes(), b"a = b\n");
+}
+
+/// What root's doctor advises about a process of another user's is no command of that user's making.
+#[test]
+fn advice_about_anothers_file_is_for_its_owner_and_one_word() {
+    let Some(scene) = Scene::new(b"") else { return };
+    let config = scene.dir.path().join("a;touch PWNED;'.cnf");
+    fs::write(&config, "[a]\n").unwrap();
+    let proc = scene.dir.path().join("proc/4242");
+    fs::create_dir_all(&proc).unwrap();
+    fs::write(scene.dir.path().join("proc/stat"), "btime 1000000000\n").unwrap();
+    fs::write(proc.join("stat"), "4242 (prog) S 1 1 1 0 -1 4194560 1 0 0 0 0 0 0 0 20 0 1 0 100 1 1 0\n").unwrap();
+    fs::write(proc.join("comm"), "prog\n").unwrap();
+    fs::write(proc.join("maps"), "7f00-7f01 r-xp 0 fe:00 3 /usr/lib/libcrypto.so.3\n").unwrap();
+    fs::write(proc.join("environ"), [b"OPENSSL_CONF=", config.as_os_str().as_bytes(), b"\0"].concat()).unwrap();
+    let said = || {
+        let mut command = Command::new(ADJUNCT);
+        command.args(["doctor", "4242", "--proc"]).arg(scene.dir.path().join("proc")).env_remove("OPENSSL_CONF");
+        String::from_utf8(command.output().unwrap().stdout).unwrap()
+    };
+    let word = format!("'{}'", config.display().to_string().replace('\'', "'\\''"));
+    assert!(said().contains(&format!("adjunct openssl enable --config {word}")), "{}", said());
+    if nix::unistd::geteuid().is_root() {
+        assert!(said().contains("sudo adjunct"), "{}", said());
+        chown(&config, Some(65534), Some(65534)).unwrap();
+        assert!(!said().contains("sudo") && said().contains("as the user whose file it is"), "{}", said());
     }
 }

@@ -185,7 +185,7 @@ fn enabling_for_a_user_runs_no_startup_file() {
     let module = machine.module.to_str().unwrap();
     let args = ["openssl", "enable", "--yes", "--for", "ssh", "--trust-module", "--module", module];
     let profile = machine.path("home/.profile");
-    for (text, words) in [("", "add 'PATH="), ("PATH=\"$HOME/.local/bin:$PATH\"\n", "from your next login on")] {
+    for (text, words) in [("", "add PATH="), ("PATH=\"$HOME/.local/bin:$PATH\"\n", "from your next login on")] {
         let before = fs::read_to_string(&profile).unwrap();
         fs::write(&profile, text.to_owned() + &before).unwrap();
         let mut command = machine.command("", &args);

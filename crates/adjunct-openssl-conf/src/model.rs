@@ -65,6 +65,12 @@ struct Section {
     places: HashMap<Vec<u8>, usize>,
 }
 
+impl Section {
+    fn iter(&self) -> impl Iterator<Item = &Entry> {
+        self.entries.iter().flatten()
+    }
+}
+
 /// The sections and values that OpenSSL knows after it has read a file.
 #[derive(Debug, Default)]
 pub struct Model {
@@ -110,13 +116,18 @@ impl Model {
 
     /// The entries of a section; `None` where the section does not exist.
     pub fn section(&self, name: &[u8]) -> Option<impl Iterator<Item = &Entry>> {
-        Some(self.sections.get(name)?.entries.iter().flatten())
+        Some(self.sections.get(name)?.iter())
     }
 
     /// An entry of a section, without regard to the default section.
     pub fn entry(&self, section: &[u8], name: &[u8]) -> Option<&Entry> {
         let section = self.sections.get(section)?;
         section.entries.get(*section.places.get(name)?)?.as_ref()
+    }
+
+    /// All entries, each with the name of its section; of a repeated name the last one.
+    pub fn entries(&self) -> impl Iterator<Item = (&[u8], &Entry)> {
+        self.sections.iter().flat_map(|(name, section)| section.iter().map(move |entry| (name.as_slice(), entry)))
     }
 
     fn add(&mut self, section: &[u8], entry: Entry) {

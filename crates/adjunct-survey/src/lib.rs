@@ -32,6 +32,7 @@ pub mod providers;
 pub mod served;
 mod survey;
 mod table;
+pub mod trust;
 
 #[cfg(test)]
 mod tests;

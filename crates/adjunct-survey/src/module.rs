@@ -6,6 +6,7 @@ use adjunct_tool::failure::cause;
 use adjunct_tool::files;
 use std::ffi::OsString;
 use std::fs;
+use std::io::ErrorKind;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Component, Path, PathBuf};
 
@@ -283,6 +284,25 @@ fn no_worse(module: &Path, program: &Path) -> Option<PathBuf> {
 /// Why others than root could put something else in the place of `path`: a folder or link on the way to it, or the file itself,
 /// is not root's, or others may write it. Every link is followed, and the folders on its way looked at, too.
 fn changeable(path: &Path) -> Option<String> {
+    walked(path, Term::Lasting)
+}
+
+/// Why others than root could put something else in the place of `path` while a command of root's runs: as for a module that stays, but what is root's in
+/// a folder like /tmp, where nobody renames another's file, is root's, and a file that is not there is no matter where root alone could make it.
+pub fn changeable_now(path: &Path) -> Option<String> {
+    walked(path, Term::Now)
+}
+
+/// How long a file is to stay as it is.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Term {
+    /// For as long as a configuration names it.
+    Lasting,
+    /// While a command runs.
+    Now,
+}
+
+fn walked(path: &Path, term: Term) -> Option<String> {
     /// The most symbolic links that the kernel follows in a path.
     const MOST_LINKS: u32 = 40;
     let mut rest: Vec<OsString> = parts(path);
@@ -290,6 +310,11 @@ fn changeable(path: &Path) -> Option<String> {
     loop {
         let about = match fs::symlink_metadata(&here) {
             Ok(about) => about,
+            Err(e) if term == Term::Now && e.kind() == ErrorKind::NotFound => {
+                let above = here.parent().and_then(|folder| fs::symlink_metadata(folder).ok());
+                let open = above.is_none_or(|folder| folder.mode() & 0o022 != 0);
+                return open.then(|| format!("others than root may make {}", here.display()));
+            }
             Err(e) => return Some(format!("{}: {}", here.display(), cause(&e))),
         };
         if about.uid() != 0 {
@@ -305,8 +330,11 @@ fn changeable(path: &Path) -> Option<String> {
             }
             rest.extend(parts(&to));
         } else if about.mode() & 0o022 != 0 {
-            // Access lists show here, too: where there is one, the group's bits are the most that it gives.
-            return Some(format!("others than root may write {}", here.display()));
+            let sticky = about.is_dir() && about.mode() & 0o1000 != 0;
+            if term == Term::Lasting || !sticky || rest.is_empty() {
+                // Access lists show here, too: where there is one, the group's bits are the most that it gives.
+                return Some(format!("others than root may write {}", here.display()));
+            }
         }
         match rest.pop() {
             None if !about.is_symlink() => return None,

@@ -2,6 +2,7 @@
 
 use super::maps::{self, Mapped, Other};
 use adjunct_tool::Failure;
+use adjunct_tool::escape::word;
 use adjunct_tool::files;
 use adjunct_tool::interrupt::interrupted;
 use serde::Serialize;
@@ -106,7 +107,8 @@ pub struct Unit {
 impl Unit {
     /// The command that restarts the unit.
     pub fn restart(&self) -> String {
-        let name = self.name.strip_suffix(".service").unwrap_or(&self.name);
+        // The name may be any user's choice: a cgroup's folder.
+        let name = word(self.name.strip_suffix(".service").unwrap_or(&self.name));
         match self.of_user {
             None => format!("systemctl restart {name}"),
             Some(_) => format!("systemctl --user restart {name}"),

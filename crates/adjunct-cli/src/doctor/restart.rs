@@ -3,7 +3,7 @@
 
 use adjunct_survey::process::Unit;
 use adjunct_survey::served::Outdated;
-use adjunct_tool::escape::shown;
+use adjunct_tool::escape::{shown, word};
 use adjunct_tool::interrupt::interrupted;
 use adjunct_tool::output::{self, Style};
 use adjunct_tool::process::run_within;
@@ -118,7 +118,8 @@ fn restart(unit: &Unit) -> Result<Done, Failure> {
         Ok(outcome) => (Done::Failed, format!("{name}: {}", style.bad(&shown(&outcome.why())))),
         Err(why) => (Done::Failed, format!("{name}: {}", style.bad(&shown(&why)))),
     };
-    let more = if done == Done::Failed { format!("; see: systemctl status {name}") } else { String::new() };
+    let more =
+        if done == Done::Failed { format!("; see: systemctl status {}", word(&unit.name)) } else { String::new() };
     output::print(&format!("{line}{more}\n"))?;
     Ok(done)
 }

@@ -6,8 +6,8 @@ use adjunct_survey::Cause;
 use adjunct_survey::judge::same_file;
 use adjunct_survey::maps::Other;
 use adjunct_survey::process::{Confined, Process, Root};
-use adjunct_survey::providers;
 use adjunct_survey::served::{Judged, Programs, Standing, State, Verdict};
+use adjunct_survey::{providers, trust};
 use adjunct_tool::escape::shown;
 use adjunct_ztools::stats::User;
 use rustix::fs::{Mode, OFlags, ResolveFlags};
@@ -89,7 +89,7 @@ fn verdict(
         let given = programs.given(conf);
         let served = if inside && !process.node_shares { given.node } else { given.provider };
         if !served {
-            let enable = conf.is_file().then(|| format!("sudo adjunct openssl enable --config {}, or ", shown(conf)));
+            let enable = conf.is_file().then(|| format!("{}, or ", trust::enabling(conf)));
             let conf = shown(conf);
             let why = format!("OPENSSL_CONF in its environment is {conf}, which does not name adjunct");
             let advice = format!("{}take the variable away; then {}", enable.unwrap_or_default(), restart());

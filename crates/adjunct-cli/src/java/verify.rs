@@ -236,9 +236,10 @@ pub fn run(args: &Args) -> Result<ExitCode, Failure> {
     }
     if seen.absent {
         return Err(Failure::new(format!(
-            "{}: {} has no provider of it, and says nothing; 'adjunct java check {0}' tells why",
+            "{}: {} has no provider of it, and says nothing; this tells why: adjunct java check {}",
             args.config.display(),
-            jdk.dialect
+            jdk.dialect,
+            adjunct_tool::escape::word(&args.config)
         )));
     }
     let mut report = seen.report;

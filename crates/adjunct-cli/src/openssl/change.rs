@@ -10,7 +10,7 @@ use adjunct_openssl_conf::Refused;
 use adjunct_openssl_conf::{Model, Options, State, TlsGroups};
 use adjunct_survey::FromDisk;
 use adjunct_survey::module::{self, Purpose};
-use adjunct_survey::{programs, providers};
+use adjunct_survey::{programs, providers, trust};
 use adjunct_tool::escape::shown;
 use adjunct_tool::failure::cause;
 use adjunct_tool::files;
@@ -59,12 +59,16 @@ pub(super) fn wanted(args: &EnableArgs, original: &[u8]) -> Result<Wanted, Failu
 
 /// `adjunct openssl enable`, for all programs or those that read the file named.
 pub(super) fn enable(args: &EnableArgs) -> Result<Done, Failure> {
-    let file = ConfigFile::open(&args.common.config()?)?;
+    let config = args.common.config()?;
+    trust::file(&config)?;
+    let file = ConfigFile::open(&config)?;
     let refused = |refused: Refused| Failure::new(format!("{}: {refused}; it is left alone", file.path.display()));
     // A file that has the block already gets a new one: the module or the algorithms may be others now.
     let original = adjunct_openssl_conf::strip(&file.bytes).map_err(refused)?.unwrap_or_else(|| file.bytes.clone());
     let wanted = wanted(args, &original)?;
     let edited = adjunct_openssl_conf::enable(&original, &wanted.options, &FromDisk).map_err(refused)?;
+    trust::runs_under(&file.path, &original, None)?;
+    trust::runs_under(&file.path, &edited, Some(&wanted.module))?;
     let mut report = ChangeReport::new("enable", Target::All, &file.path, args.consent.dry_run);
     report.files = vec![file.path.clone()];
     report.changed = edited != file.bytes;
@@ -85,7 +89,9 @@ pub(super) fn enable(args: &EnableArgs) -> Result<Done, Failure> {
 
 /// `adjunct openssl disable`, for the same.
 pub(super) fn disable(args: &DisableArgs) -> Result<Done, Failure> {
-    let file = ConfigFile::open(&args.common.config()?)?;
+    let config = args.common.config()?;
+    trust::file(&config)?;
+    let file = ConfigFile::open(&config)?;
     let refused = |refused: Refused| Failure::new(format!("{}: {refused}", file.path.display()));
     let stripped = adjunct_openssl_conf::strip(&file.bytes).map_err(refused)?;
     let mut report = ChangeReport::new("disable", Target::All, &file.path, args.consent.dry_run);

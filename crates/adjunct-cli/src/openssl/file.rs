@@ -1,6 +1,7 @@
 //! A configuration file on disk: read, replaced as a whole or not at all, with its owner, mode and attributes.
 
 use adjunct_tool::Failure;
+use adjunct_tool::escape::word;
 use adjunct_tool::failure::cause;
 use adjunct_tool::files;
 use adjunct_tool::scratch;
@@ -106,8 +107,9 @@ impl ConfigFile {
     /// [`Failure`] with what to do by hand.
     pub fn restore(&self, backup: &Path) -> Result<(), Failure> {
         fs::rename(backup, &self.path).map_err(|e| {
-            let (from, to) = (backup.display(), self.path.display());
-            Failure::new(format!("{to} could not be put back ({e}); do it by hand: mv {from} {to}"))
+            let path = self.path.display();
+            let (from, to) = (word(backup), word(&self.path));
+            Failure::new(format!("{path} could not be put back ({e}); do it by hand: mv {from} {to}"))
         })?;
         self.sync_folder();
         Ok(())

@@ -9,7 +9,7 @@ use adjunct::config::{Group, Groups};
 use adjunct_openssl_conf::{Model, State};
 use adjunct_survey::FromDisk;
 use adjunct_survey::served::Standing;
-use adjunct_survey::{Given, Own, Reach, programs};
+use adjunct_survey::{Given, Own, Reach, programs, trust};
 use adjunct_tool::Failure;
 use serde::Serialize;
 use std::path::{Path, PathBuf};
@@ -71,7 +71,10 @@ impl Configuration {
         };
         let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
         let module = state.adjunct.as_ref().and_then(|a| a.module.as_deref()).map(text);
-        let listed = programs::providers(&file.path).unwrap_or_else(|line| {
+        let by_enable = adjunct_openssl_conf::contains_block(&file.bytes);
+        let runs = trust::runs_under(&file.path, &file.bytes, accepted(by_enable, module.as_deref()));
+        let listed = runs.as_ref().map_err(ToString::to_string).and_then(|()| programs::providers(&file.path));
+        let listed = listed.unwrap_or_else(|line| {
             problems.push(line);
             Vec::new()
         });
@@ -79,7 +82,7 @@ impl Configuration {
         let enabled = state.adjunct.is_some();
         if enabled {
             problems.extend(why_not(&state, module.as_deref()));
-            if loaded.is_none() {
+            if loaded.is_none() && runs.is_ok() {
                 problems.push(explain::not_loaded(&file.path));
             }
         }
@@ -97,7 +100,7 @@ impl Configuration {
         Ok(Configuration {
             config: file.path.clone(),
             enabled,
-            by_enable: adjunct_openssl_conf::contains_block(&file.bytes),
+            by_enable,
             working: state.works() && loaded.is_some(),
             module,
             version: loaded.map(|p| p.version.clone()),
@@ -114,7 +117,12 @@ impl Configuration {
             openssl,
             openssh: lab::Programs::find(None, None).ok().and_then(|p| p.versions().ok()).map(|(ssh, _)| ssh),
             problems,
-            notes: engine::missing(&state, &file.path).into_iter().chain(super::elsewhere(&file.path)).collect(),
+            notes: runs
+                .ok()
+                .and_then(|()| engine::missing(&state, &file.path))
+                .into_iter()
+                .chain(super::elsewhere(&file.path))
+                .collect(),
             targets: if named { Vec::new() } else { target::states() },
         })
     }
@@ -162,6 +170,11 @@ pub(super) fn of(found: &Configuration, named: bool) -> Standing {
 fn own(target: &TargetState) -> impl Iterator<Item = Own> {
     let given = Given::provider(target.working, target.engine.as_deref());
     target.programs.iter().map(move |program| Own { program: program.clone(), config: target.config.clone(), given })
+}
+
+/// The module that root has said to trust, or had no need to: `enable` has written it into a file that root alone changes.
+pub(super) fn accepted(by_enable: bool, module: Option<&str>) -> Option<&Path> {
+    module.filter(|_| by_enable).map(Path::new)
 }
 
 /// Reasons why an enabled adjunct is not in force.

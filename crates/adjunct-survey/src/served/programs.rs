@@ -6,7 +6,7 @@ use super::{Standing, State, Verdict};
 use crate::loader::NotSeen;
 use crate::maps::{self, Other};
 use crate::{Cause, Gets, Given, Inspector, Made, Program};
-use adjunct_tool::escape::shown;
+use adjunct_tool::escape::{shown, word};
 use serde::Serialize;
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -139,12 +139,10 @@ impl<'a> Programs<'a> {
                 )
             }
             Some(Cause::OtherConfig) => {
-                let config = program.config.as_deref().map(shown).unwrap_or_default();
-                let advice = format!(
-                    "enable it there: sudo adjunct openssl enable --config {config}; or start it with OPENSSL_CONF={}",
-                    shown(&self.standing.reach.config)
-                );
-                Verdict::not(Cause::OtherConfig, format!("its OpenSSL reads another file: {why}")).advising(advice)
+                let not = Verdict::not(Cause::OtherConfig, format!("its OpenSSL reads another file: {why}"));
+                let Some(config) = program.config.as_deref().map(crate::trust::enabling) else { return not };
+                let instead = word(&self.standing.reach.config);
+                not.advising(format!("enable it there: {config}; or start it with OPENSSL_CONF={instead}"))
             }
             // Once it is enabled, whoever would not be served then has another reason.
             Some(Cause::NotEnabled) if program.could_get == Gets::Neither => Verdict::not(
@@ -167,7 +165,7 @@ impl<'a> Programs<'a> {
                 None => self.plugin(&part.path),
             };
             let verdict = match verdict.advice.as_deref().and_then(|advice| advice.strip_suffix("NAME NAME")) {
-                Some(advice) => verdict.clone().advising(format!("{advice}{0} {0}", part.name)),
+                Some(advice) => verdict.clone().advising(format!("{advice}{0} {0}", word(&part.name))),
                 None => verdict,
             };
             if !all.iter().any(|(other, known)| other.name == part.name && *known == verdict) {

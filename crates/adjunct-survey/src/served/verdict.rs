@@ -71,8 +71,7 @@ impl Verdict {
     pub fn not_in(standing: &Standing, cause: Cause, because: impl Into<String>) -> Verdict {
         let verdict = Verdict::not(cause, because);
         if standing.reach.by_environment {
-            let config = adjunct_tool::escape::shown(&standing.reach.config);
-            return verdict.advising(format!("sudo adjunct openssl enable --config {config}"));
+            return verdict.advising(crate::trust::enabling(&standing.reach.config));
         }
         verdict
     }
@@ -109,7 +108,7 @@ fn remedy(cause: Cause) -> Option<String> {
         Cause::ModuleReplaced | Cause::LibraryReplaced | Cause::StartedBefore => "start it again",
         Cause::EnvironmentConfig => "enable it there: adjunct openssl enable --config FILE",
         Cause::OtherConfig => {
-            "enable it there (sudo adjunct openssl enable --config FILE), or start it with OPENSSL_CONF naming yours"
+            "enable it there (adjunct openssl enable --config FILE), or start it with OPENSSL_CONF naming yours"
         }
         Cause::NodeSection => {
             "'sudo adjunct openssl enable' writes that section where there is none, and node --openssl-shared-config reads what others do"

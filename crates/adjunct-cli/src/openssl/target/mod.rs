@@ -13,10 +13,11 @@ mod steps;
 
 use super::change::{self, Done};
 use super::file::ConfigFile;
+use super::standing::accepted;
 use super::{DisableArgs, EnableArgs};
 use adjunct_openssl_conf::{Model, Options, State};
 use adjunct_survey::FromDisk;
-use adjunct_survey::programs;
+use adjunct_survey::{programs, trust};
 use adjunct_tool::Failure;
 use adjunct_tool::files;
 use serde::Serialize;
@@ -123,14 +124,21 @@ fn look(target: &mut TargetState) {
     match state_of(config) {
         None => target.problems.push(format!("{}: cannot be read", config.display())),
         Some(state) => {
+            let module = state.adjunct.as_ref().and_then(|adjunct| adjunct.module.as_deref());
+            let module = module.map(String::from_utf8_lossy);
+            let bytes = files::config(config).unwrap_or_default();
+            let accepted = accepted(adjunct_openssl_conf::contains_block(&bytes), module.as_deref());
+            let runs = trust::runs_under(config, &bytes, accepted);
             if !state.works() {
                 let text = "adjunct is not in force in it; enable it again";
                 target.problems.push(format!("{}: {text}", config.display()));
+            } else if let Err(why) = &runs {
+                target.problems.push(why.to_string());
             } else if programs::providers(config).map_or(true, |l| !l.iter().any(|p| p.name == "adjunct" && p.active)) {
                 target.problems.push(super::explain::not_loaded(config));
             }
             target.engine = super::engine::of(&state);
-            target.notes.extend(super::engine::missing(&state, config));
+            target.notes.extend(runs.ok().and_then(|()| super::engine::missing(&state, config)));
         }
     }
     target.working = target.problems.is_empty();

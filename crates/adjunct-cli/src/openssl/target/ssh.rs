@@ -10,8 +10,9 @@ use crate::openssl::check::{self, Check, Depth, Verdict};
 use crate::openssl::file::{ConfigFile, failed};
 use crate::openssl::report::ChangeReport;
 use crate::openssl::{DisableArgs, EnableArgs};
-use adjunct_survey::FromDisk;
+use adjunct_survey::{FromDisk, trust};
 use adjunct_tool::Failure;
+use adjunct_tool::escape::word;
 use adjunct_tool::files;
 use adjunct_tool::interrupt::interrupted;
 use adjunct_tool::process::run;
@@ -130,6 +131,8 @@ pub(super) fn enable(args: &EnableArgs) -> Result<Done, Failure> {
     let base = super::base("ssh", &system.path, &header)?;
     let config = adjunct_openssl_conf::enable(&base, &wanted.options, &FromDisk)
         .map_err(|refused| Failure::new(format!("the system's configuration with adjunct's: {refused}")))?;
+    trust::runs_under(&system.path, &system.bytes, None)?;
+    trust::runs_under(&home.config, &config, Some(&wanted.module))?;
     let mut files = vec![(home.config.clone(), config, 0o644)];
     for name in PROGRAMS {
         if let Some(program) = real(name, &folders) {
@@ -241,16 +244,16 @@ fn reached(home: &Path, scripts: &Path, ssh: &Path, dry: bool) -> Option<String>
     if dry {
         return None;
     }
-    let (folder, other) = (scripts.display(), ssh.display());
+    let (folder, word, other) = (scripts.display(), word(scripts), ssh.display());
     Some(match startup_file_with(home, scripts) {
         Some(file) => {
             format!(
-                "from your next login on, if {} puts {folder} into PATH as it seems to; here: PATH={folder}:$PATH",
+                "from your next login on, if {} puts {folder} into PATH as it seems to; here: PATH={word}:$PATH",
                 file.display()
             )
         }
         None => {
-            format!("PATH leads to {other}, not to {folder}: add 'PATH={folder}:$PATH' to ~/.profile and log in again")
+            format!("PATH leads to {other}, not to {folder}: add PATH={word}:$PATH to ~/.profile and log in again")
         }
     })
 }

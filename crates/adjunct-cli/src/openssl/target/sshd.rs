@@ -12,7 +12,7 @@ use crate::openssl::report::ChangeReport;
 use crate::openssl::{DisableArgs, EnableArgs};
 use crate::ssh::lab::Programs;
 use adjunct_survey::FromDisk;
-use adjunct_survey::programs;
+use adjunct_survey::{programs, trust};
 use adjunct_tool::Failure;
 use adjunct_tool::files;
 use adjunct_tool::interrupt::interrupted;
@@ -86,13 +86,15 @@ pub(super) fn enable(args: &EnableArgs) -> Result<Done, Failure> {
     if let Some((path, setting)) = &service.taken {
         let (path, line, value) = (path.display(), setting.line, &setting.value);
         return Err(Failure::new(format!(
-            "{path}: line {line}: {VARIABLE} is '{value}' already; enable adjunct in that file: adjunct openssl enable \
-             --config '{value}'"
+            "{path}: line {line}: {VARIABLE} is '{value}' already; enable adjunct in that file: {}",
+            trust::enabling(Path::new(value))
         )));
     }
     let base = super::base("sshd", &system.path, &[])?;
     let wanted = change::wanted(args, &base)?;
     let plan = plan(&base, &wanted, &service)?;
+    trust::runs_under(&system.path, &system.bytes, None)?;
+    trust::runs_under(&system.path, &plan[0].new, Some(&wanted.module))?;
     report.module = Some(wanted.module);
     report.notes = wanted.notes;
     report.files = plan.iter().map(|p| p.path.clone()).collect();

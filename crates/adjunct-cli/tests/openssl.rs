@@ -343,6 +343,21 @@ fn no_permission_and_no_space_are_one_line() {
     }
 }
 
+/// Of several commands at once one makes the change, and the backup that it names stays.
+#[test]
+fn commands_at_once_wait_for_each_other() {
+    let Some(scene) = Scene::new(b"a = b\n") else { return };
+    let words = ["--trust-module", "--module", scene.module.to_str().unwrap()];
+    let start = || scene.command("enable", &words).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let commands: Vec<_> = (0..3).map(|_| start()).collect();
+    let said: Vec<String> = commands.into_iter().map(|command| good(&command.wait_with_output().unwrap())).collect();
+    let count = |words: &str| said.iter().filter(|said| said.contains(words)).count();
+    assert_eq!((count("backup: "), count("enabled already")), (1, 2), "{said:?}");
+    assert_eq!(scene.names(), ["openssl.cnf", "openssl.cnf.adjunct-backup"]);
+    good(&scene.run("disable", &[]));
+    assert_eq!((scene.bytes(), scene.names()), (b"a = b\n".to_vec(), vec!["openssl.cnf".to_owned()]));
+}
+
 /// Root runs no program under a configuration that others can change, or that includes a file or names a module that they can.
 #[test]
 fn as_root_nothing_runs_under_what_others_can_change() {

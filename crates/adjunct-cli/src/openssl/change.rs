@@ -2,6 +2,7 @@
 
 use super::check::{self, Check, Depth};
 use super::file::ConfigFile;
+use super::lock::Lock;
 use super::report::{self, ChangeReport};
 use super::{Consent, DisableArgs, EnableArgs, Target, engine};
 use crate::diff;
@@ -61,6 +62,7 @@ pub(super) fn wanted(args: &EnableArgs, original: &[u8]) -> Result<Wanted, Failu
 pub(super) fn enable(args: &EnableArgs) -> Result<Done, Failure> {
     let config = args.common.config()?;
     trust::file(&config)?;
+    let _lock = locked(&config, args.consent)?;
     let file = ConfigFile::open(&config)?;
     let refused = |refused: Refused| Failure::new(format!("{}: {refused}; it is left alone", file.path.display()));
     // A file that has the block already gets a new one: the module or the algorithms may be others now.
@@ -91,6 +93,7 @@ pub(super) fn enable(args: &EnableArgs) -> Result<Done, Failure> {
 pub(super) fn disable(args: &DisableArgs) -> Result<Done, Failure> {
     let config = args.common.config()?;
     trust::file(&config)?;
+    let _lock = locked(&config, args.consent)?;
     let file = ConfigFile::open(&config)?;
     let refused = |refused: Refused| Failure::new(format!("{}: {refused}", file.path.display()));
     let stripped = adjunct_openssl_conf::strip(&file.bytes).map_err(refused)?;
@@ -127,6 +130,14 @@ pub(super) fn disable(args: &DisableArgs) -> Result<Done, Failure> {
         report.backup = backed_up.is_some().then_some(backup);
     }
     Ok(Done { report, state: "is disabled" })
+}
+
+/// The lock of a configuration, where something may be changed.
+///
+/// # Errors
+/// As [`Lock::take`].
+pub(super) fn locked(config: &Path, consent: Consent) -> Result<Option<Lock>, Failure> {
+    if consent.dry_run { Ok(None) } else { Lock::take(config) }
 }
 
 /// The keywords as they are written into the file.

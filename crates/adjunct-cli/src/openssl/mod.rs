@@ -9,6 +9,7 @@ mod change;
 mod engine;
 mod explain;
 mod groups;
+mod lock;
 pub(crate) mod report;
 pub(crate) mod standing;
 mod status;

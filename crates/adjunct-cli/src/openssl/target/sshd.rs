@@ -76,6 +76,7 @@ fn contains_line(text: &[u8], wanted: &str) -> bool {
 /// `adjunct openssl enable --for sshd`.
 pub(super) fn enable(args: &EnableArgs) -> Result<Done, Failure> {
     sshd()?;
+    let _lock = change::locked(&programs::openssl_dir()?.join("openssl.cnf"), args.consent)?;
     let system = super::system_config()?;
     let mut report = ChangeReport::new("enable", Target::Sshd, Path::new(CONFIG), args.consent.dry_run);
     if super::state_of(&system.path).is_some_and(|s| s.adjunct.is_some()) {
@@ -206,6 +207,7 @@ fn named_in() -> Vec<PathBuf> {
 
 /// `adjunct openssl disable --for sshd`.
 pub(super) fn disable(args: &DisableArgs) -> Result<Done, Failure> {
+    let _lock = change::locked(&system_path(), args.consent)?;
     let mut report = ChangeReport::new("disable", Target::Sshd, Path::new(CONFIG), args.consent.dry_run);
     // What names the configuration goes first: whatever happens then, nothing leads to a file that is not there.
     let paths: Vec<PathBuf> = named_in().into_iter().chain(config_is_ours().then(|| CONFIG.into())).collect();

@@ -5,6 +5,7 @@ use adjunct_tool::Failure;
 use adjunct_tool::failure::cause;
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt;
+use std::os::unix::fs::MetadataExt;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -27,6 +28,14 @@ pub fn tool(name: adjunct_ztools::Name) -> Failure {
 /// as the first word; `name` is then the second.
 fn start(make: &Make, name: Option<&str>) -> Result<Failure, Failure> {
     let program = module::find_of(make, Choice::default(), Purpose::Run, || [PathBuf::from(INSTALLED)])?;
+    // Run by a loader, the file that runs is the loader's.
+    let own = ["/proc/self/exe".into()].into_iter().chain(module::program().ok());
+    if own.into_iter().any(|own: PathBuf| is_same(&own, &program)) {
+        return Err(Failure::new(format!(
+            "{}: leads to this command itself; install the package again",
+            program.display()
+        )));
+    }
     let words = std::fs::read("/proc/self/cmdline").map_err(|e| Failure::new(format!("/proc/self/cmdline: {e}")))?;
     let mut words = words.split(|&byte| byte == 0).map(|word| OsString::from_vec(word.to_vec())).collect::<Vec<_>>();
     // Behind the last zero is nothing.
@@ -43,4 +52,10 @@ fn start(make: &Make, name: Option<&str>) -> Result<Failure, Failure> {
     }
     command.args(words.into_iter().skip(1));
     Ok(Failure::new(format!("{}: {}", program.display(), cause(&command.exec()))))
+}
+
+/// Whether two paths lead to one file, which may have several names.
+fn is_same(one: &Path, other: &Path) -> bool {
+    let id = |path: &Path| std::fs::metadata(path).map(|about| (about.dev(), about.ino())).ok();
+    id(one).is_some() && id(one) == id(other)
 }

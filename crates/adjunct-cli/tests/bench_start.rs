@@ -66,3 +66,48 @@ fn without_the_program_a_line_says_so() {
     let help = Command::new(&alone).args(["bench", "openssl", "--help"]).output().unwrap();
     assert!(help.status.success() && String::from_utf8_lossy(&help.stdout).contains("--class"));
 }
+
+/// Where what is started is this command again, it says so; it does not start itself without end.
+#[test]
+fn the_command_does_not_start_itself() {
+    // Root starts nothing in everybody's folder.
+    let folder = tempfile::tempdir_in(Path::new(ADJUNCT).parent().unwrap()).unwrap();
+    let alone = folder.path().join("adjunct");
+    copy(ADJUNCT, &alone);
+    let bench = folder.path().join("adjunct-bench");
+    let refused = || {
+        let done = Command::new("timeout").arg("60").arg(&alone).args(["bench", "openssl"]).output().unwrap();
+        let line = said(&done);
+        assert!(done.status.code() == Some(1) && line.contains("leads to this command itself"), "{done:?}");
+        std::fs::remove_file(&bench).unwrap();
+    };
+    std::os::unix::fs::symlink(&alone, &bench).unwrap();
+    refused();
+    std::fs::hard_link(&alone, &bench).unwrap();
+    refused();
+    // A copy is another file, which then finds itself.
+    copy(&alone, &bench);
+    refused();
+}
+
+/// What a third user has put beside the program is not run, by root or by anybody else.
+#[test]
+fn what_a_third_user_has_put_beside_the_program_is_not_run() {
+    if !nix::unistd::geteuid().is_root() {
+        return eprintln!("SKIPPED: only root makes files of others");
+    }
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::set_permissions(folder.path(), std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+    let [alone, bench] = ["adjunct", "adjunct-bench"].map(|name| folder.path().join(name));
+    copy(ADJUNCT, &alone);
+    std::fs::write(&bench, "#!/bin/sh\necho it ran\n").unwrap();
+    std::fs::set_permissions(&bench, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+    std::os::unix::fs::chown(&bench, Some(65534), None).unwrap();
+    for user in [0, 33] {
+        let mut command = Command::new("setpriv");
+        command.args([&format!("--reuid={user}"), &format!("--regid={user}"), "--clear-groups"]);
+        let done = command.arg(&alone).args(["bench", "openssl"]).output().unwrap();
+        assert!(done.status.code() == Some(1) && done.stdout.is_empty(), "{done:?}");
+        assert!(said(&done).contains("belongs to another user"), "{done:?}");
+    }
+}

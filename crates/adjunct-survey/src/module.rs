@@ -179,6 +179,11 @@ pub fn find_of<F: IntoIterator<Item = PathBuf>>(
     if metadata.mode() & 0o002 != 0 {
         return Err(failed(&format!("everybody may write it, and {} would run what they write", make.users)));
     }
+    if let Some(program) = program.as_deref().filter(|_| choice.path.is_none() && !choice.trusted)
+        && let Some(why) = foreign_beside(&full, program)
+    {
+        return Err(failed(&format!("{why}: you would run what they put there; {}", make.remedy)));
+    }
     let as_program = || program.as_deref().filter(|_| purpose == Purpose::Run).and_then(|p| no_worse(&full, p));
     let full = if choice.trusted || !nix::unistd::geteuid().is_root() {
         full
@@ -279,6 +284,27 @@ fn no_worse(module: &Path, program: &Path) -> Option<PathBuf> {
     let owner = of.uid() == 0 || of.uid() == beside.uid();
     (same && of.is_file() && beside.is_file() && owner && writers(&of) & !writers(&beside) == 0 && group)
         .then_some(module)
+}
+
+/// Why what lies beside the program is another user's than the program's, this process's or root's. In a folder as /tmp any user may add a file, which
+/// has a name that this command looks for.
+fn foreign_beside(module: &Path, program: &Path) -> Option<String> {
+    let folder = module.parent()?;
+    if program.parent()? != folder {
+        return None;
+    }
+    let about = fs::metadata(program).ok()?;
+    let own = [0, nix::unistd::geteuid().as_raw(), about.uid()];
+    let link = fs::symlink_metadata(module).ok()?;
+    let file = fs::metadata(module).ok()?;
+    let foreign = [&link, &file].into_iter().any(|of| !own.contains(&of.uid()));
+    let grouped = |of: &fs::Metadata| of.mode() & 0o020 != 0;
+    let open = grouped(&file) && !(grouped(&about) && file.gid() == about.gid());
+    match (foreign, open) {
+        (true, _) => Some("it belongs to another user, who is neither you nor root".to_owned()),
+        (_, true) => Some("others than its owner may write it".to_owned()),
+        _ => None,
+    }
 }
 
 /// Why others than root could put something else in the place of `path`: a folder or link on the way to it, or the file itself,
@@ -428,6 +454,45 @@ mod tests {
             std::os::unix::fs::chown(&program, Some(65534), None).unwrap();
             assert!(no_worse(&module, &program).is_some());
         }
+    }
+
+    #[test]
+    fn what_another_user_put_beside_the_program_is_seen() {
+        let dir = tempfile::tempdir().unwrap();
+        let [program, module, link] = ["adjunct", "adjunct-bench", "link"].map(|name| dir.path().join(name));
+        [&program, &module].iter().for_each(|path| fs::write(path, "").unwrap());
+        assert_eq!(foreign_beside(&module, &program), None);
+        assert_eq!(foreign_beside(Path::new("/usr/bin/env"), &program), None, "it lies elsewhere");
+        if !nix::unistd::geteuid().is_root() {
+            return;
+        }
+        std::os::unix::fs::symlink(&module, &link).unwrap();
+        assert_eq!(foreign_beside(&link, &program), None);
+        std::os::unix::fs::chown(&module, Some(65534), None).unwrap();
+        assert!(foreign_beside(&module, &program).is_some() && foreign_beside(&link, &program).is_some());
+        // Whoever has put both there is the one who is trusted already.
+        std::os::unix::fs::chown(&program, Some(65534), None).unwrap();
+        assert_eq!(foreign_beside(&module, &program), None);
+    }
+
+    #[test]
+    fn for_a_run_what_is_roots_in_everybodys_folder_is_roots() {
+        if !nix::unistd::geteuid().is_root() {
+            return;
+        }
+        let dir = tempfile::tempdir().unwrap();
+        let path = |name: &str| dir.path().join(name);
+        fs::set_permissions(dir.path(), Permissions::from_mode(0o1777)).unwrap();
+        fs::write(path("own"), "").unwrap();
+        assert_eq!(changeable_now(&path("own")), None);
+        assert!(changeable(&path("own")).is_some());
+        assert!(changeable_now(dir.path()).is_some() && changeable_now(&path("none")).is_some());
+        fs::create_dir(path("sub")).unwrap();
+        assert_eq!(changeable_now(&path("sub/none")), None);
+        std::os::unix::fs::symlink(path("none"), path("link")).unwrap();
+        assert!(changeable_now(&path("link")).is_some());
+        fs::set_permissions(dir.path(), Permissions::from_mode(0o777)).unwrap();
+        assert!(changeable_now(&path("own")).is_some());
     }
 
     #[test]

@@ -291,6 +291,19 @@ fn a_restart_is_seen_to_work() {
         let restarts = fs::read_to_string(log).unwrap().matches("restart").count();
         if done {
             assert!(good(&output).contains("sshd was restarted") && restarts == 1);
+            // Where nothing has to be changed, too.
+            let again = etc
+                .command(
+                    ADJUNCT,
+                    &["openssl", "enable", "--yes", "--for", "sshd", "--restart", "--trust-module", "--module"],
+                )
+                .arg(&etc.module)
+                .env("PATH", &path)
+                .output()
+                .unwrap();
+            let said = good(&again);
+            assert!(said.contains("is enabled already for sshd") && said.contains("sshd was restarted"), "{said}");
+            assert_eq!(fs::read_to_string(bin.join("log")).unwrap().matches("restart").count(), 2);
         } else {
             let line = failed(&output);
             assert!(line.contains("no such luck; everything was put back") && restarts == 2, "{line}");

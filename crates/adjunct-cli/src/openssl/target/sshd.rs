@@ -81,6 +81,7 @@ pub(super) fn enable(args: &EnableArgs) -> Result<Done, Failure> {
     let mut report = ChangeReport::new("enable", Target::Sshd, Path::new(CONFIG), args.consent.dry_run);
     if super::state_of(&system.path).is_some_and(|s| s.adjunct.is_some()) {
         report.notes.push(format!("it is enabled for all programs, sshd among them, in {}", system.path.display()));
+        restarted(args, &mut report, service::find)?;
         return Ok(Done { report, state: "has nothing to add for sshd" });
     }
     let service = service::find()?;
@@ -102,7 +103,11 @@ pub(super) fn enable(args: &EnableArgs) -> Result<Done, Failure> {
     report.changed = plan.iter().any(Planned::changed);
     report.diff = plan.iter().map(Planned::diff).collect();
     let ask = format!("Make {CONFIG} and name it in {}?", service.environment.path().display());
-    if !report.changed || !change::agreed(&report, args.consent, args.common.json, &ask)? {
+    if !report.changed {
+        restarted(args, &mut report, || Ok(service))?;
+        return Ok(Done { report, state: "is enabled already for sshd" });
+    }
+    if !change::agreed(&report, args.consent, args.common.json, &ask)? {
         return Ok(Done { report, state: "is enabled already for sshd" });
     }
     if !nix::unistd::geteuid().is_root() {
@@ -113,6 +118,22 @@ pub(super) fn enable(args: &EnableArgs) -> Result<Done, Failure> {
     let to_do = format!("sshd reads it when it starts; restart it (sessions stay): {}", service.restart());
     report.notes.push(if args.restart { done } else { to_do });
     Ok(Done { report, state: "is enabled for sshd" })
+}
+
+/// Restarts sshd where that is asked for and nothing had to be changed.
+fn restarted(
+    args: &EnableArgs,
+    report: &mut ChangeReport,
+    service: impl FnOnce() -> Result<Service, Failure>,
+) -> Result<(), Failure> {
+    if !args.restart || args.consent.dry_run {
+        return Ok(());
+    }
+    let service = service()?;
+    adjunct_tool::ask::consented("It is enabled already. Restart sshd?", args.consent.yes, args.common.json)?;
+    service.start_again().map_err(Failure::new)?;
+    report.notes.push(format!("sshd was restarted: {}", service.restart()));
+    Ok(())
 }
 
 /// sshd's own file.

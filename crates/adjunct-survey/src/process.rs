@@ -50,6 +50,9 @@ pub struct Process {
     /// Whether the process belongs to a user's session.
     #[serde(skip)]
     pub session: bool,
+    /// Whether the process that started it has its name: of a server's, it is one of those that serve a client.
+    #[serde(skip)]
+    pub child_of_its_kind: bool,
     /// The AppArmor profile or SELinux domain that confines the process.
     pub confined: Option<Confined>,
     /// Whether the process was started with the rights of its file, and ignores variables of OpenSSL's and adjunct's.
@@ -224,9 +227,12 @@ fn process(proc: &Path, folder: &Path, pid: u32, mapped: Mapped, stat: &[u8], ma
     let command = files::of_process(&folder.join("cmdline")).unwrap_or_default();
     let text = |name: &str| files::of_process(&folder.join(name)).map(|t| String::from_utf8_lossy(&t).into_owned());
     let cgroup = text("cgroup").unwrap_or_default();
+    let name = text("comm").map(|name| name.trim_end().to_owned()).unwrap_or_default();
+    let above = parent(stat).and_then(|(above, _)| files::of_process(&proc.join(format!("{above}/comm"))).ok());
     Process {
         pid,
-        name: text("comm").map(|name| name.trim_end().to_owned()).unwrap_or_default(),
+        child_of_its_kind: above.is_some_and(|above| above.trim_ascii_end() == name.as_bytes()),
+        name,
         elsewhere: !deleted && exe.as_deref().is_some_and(|exe| !same(exe)),
         exe: exe.filter(|_| !deleted),
         uid: fs::metadata(folder).map_or(u32::MAX, |m| m.uid()),

@@ -134,10 +134,22 @@ fn verdict(
         return Verdict::not(Cause::OtherConfig, why).advising(format!("set OPENSSL_CONF for it, and {}", restart()));
     }
     if matches!((process.started, standing.reach.since), (Some(start), Some(since)) if start < since) {
+        if is_listening_sshd(process) && (process.openssl_conf.is_some() || standing.reach.given.provider) {
+            let why = "the provider in each new session, for which sshd executes itself again; this process, which only listens, was started \
+                       before adjunct was enabled, and so were sessions that are open since";
+            return Verdict::served(why);
+        }
         let why = "it was started before adjunct was enabled";
         return Verdict::not(Cause::StartedBefore, why).advising(restart());
     }
     confined(process, program, standing)
+}
+
+/// Whether a process is the sshd that listens. For each connection it executes its program again, which reads openssl.cnf anew; it computes nothing
+/// itself. Where the processes of sessions run the same program, sshd has started them.
+fn is_listening_sshd(process: &Process) -> bool {
+    let program = process.exe.as_deref().and_then(Path::file_name);
+    program.is_some_and(|name| name == "sshd") && !process.child_of_its_kind
 }
 
 /// Judges a process that sees other files: those below its root decide.

@@ -139,6 +139,30 @@ fn what_keeps_a_process_from_it_is_named() {
     lab.is(State::NotServed, Cause::Container);
 }
 
+/// sshd executes itself for each session: what listens serves new ones though it is older than the configuration, what serves a session does not.
+#[test]
+fn an_older_sshd_serves_new_sessions() {
+    let mut lab = Lab::new();
+    let sshd = lab.dir.path().join("sshd");
+    fs::write(&sshd, "").unwrap();
+    lab.link("exe", &sshd);
+    lab.file("comm", "sshd\n");
+    lab.file("cgroup", "0::/system.slice/ssh.service\n");
+    lab.standing.reach.since = SystemTime::UNIX_EPOCH.checked_add(Duration::from_secs(2_000_000_000));
+    let ran = lab.ran();
+    assert_eq!((ran.verdict.state, ran.verdict.cause), (State::Served, None), "{:?}", ran.verdict);
+    assert!(ran.verdict.sentence().contains("each new session"), "{}", ran.verdict.sentence());
+    // Enabled for sshd alone, by a variable that the one that listens does not have.
+    let given = std::mem::take(&mut lab.standing.reach.given);
+    assert_eq!(lab.ran().verdict.state, State::NotServed);
+    lab.standing.reach.given = given;
+    let above = lab.dir.path().join("proc/1");
+    fs::create_dir_all(&above).unwrap();
+    fs::write(above.join("comm"), "sshd\n").unwrap();
+    lab.file("cgroup", "0::/user.slice/user-0.slice/session-3.scope\n");
+    assert!(lab.is(State::NotServed, Cause::StartedBefore).contains("log in again"));
+}
+
 #[test]
 fn other_libraries_are_named() {
     let lab = Lab::new();

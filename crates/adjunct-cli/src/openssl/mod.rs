@@ -220,11 +220,30 @@ fn enable(args: &EnableArgs) -> Result<ExitCode, Failure> {
     if args.groups.is_some() && args.target != Target::All {
         return Err(Failure::Words("--groups goes with --for all: ssh and sshd do not speak TLS".to_owned()));
     }
-    let code = told(&target::enable(args)?, args.common.json)?;
+    let done = target::enable(args)?;
+    let code = told(&done, args.common.json)?;
+    if done.report.changed
+        && args.target == Target::All
+        && !args.common.json
+        && !args.consent.dry_run
+        && args.common.config.is_none()
+    {
+        output::print(&to_restart())?;
+    }
     if !args.common.json && !args.consent.dry_run && args.common.config.is_none() {
         output::print(NEXT)?;
     }
     Ok(code)
+}
+
+/// A line for each service and process that goes on without adjunct until it is started again. Where nothing can be found out, nothing is said.
+fn to_restart() -> String {
+    let wait = adjunct_tool::progress::Progress::waiting("looking at processes");
+    let found = crate::doctor::to_restart(None, std::path::Path::new("/proc")).map(|(all, _)| all).unwrap_or_default();
+    drop(wait);
+    adjunct_survey::served::text::outdated(&found)
+        .lines()
+        .fold(String::new(), |text, line| text + "note: " + line + "\n")
 }
 
 /// Enabling alone changes no session: what OpenSSH takes by itself, ChaCha20-Poly1305, no instruction serves.

@@ -449,3 +449,29 @@ fn advice_about_anothers_file_is_for_its_owner_and_one_word() {
         assert!(!said().contains("sudo") && said().contains("as the user whose file it is"), "{}", said());
     }
 }
+
+/// At a terminal a change that takes long says what is checked: each check by itself is too short to be shown.
+#[test]
+fn at_a_terminal_what_is_checked_is_shown() {
+    let Some(scene) = Scene::new(b"a = b\n") else { return };
+    if Command::new("script").arg("--version").output().is_err() {
+        return println!("SKIPPED: no script(1) here");
+    }
+    let bin = scene.dir.path().join("bin");
+    fs::create_dir(&bin).unwrap();
+    let real = ["/usr/bin/openssl", "/usr/local/bin/openssl"].into_iter().find(|p| Path::new(p).is_file()).unwrap();
+    script(&bin.join("openssl"), &format!("#!/bin/sh\nsleep 1.2\nexec {real} \"$@\"\n"));
+    let words =
+        ["openssl", "enable", "--yes", "--trust-module", "--module", scene.module.to_str().unwrap(), "--config"];
+    let line = format!("{ADJUNCT} {} {}", words.join(" "), scene.config.display());
+    let mut command = Command::new("script");
+    command.args(["-qec", &line, "/dev/null"]).env_remove("OPENSSL_CONF").env("ADJUNCT_STATS", "off");
+    let path = format!("{}:{}", bin.display(), std::env::var("PATH").unwrap());
+    command.env("PATH", path).env("TERM", "xterm").stdin(Stdio::piped()).stdout(Stdio::piped());
+    let mut child = command.spawn().unwrap();
+    // The terminal stays until the command has ended.
+    let stdin = child.stdin.take();
+    let said = good(&child.wait_with_output().unwrap());
+    drop(stdin);
+    assert!(said.contains("checking, ") && said.contains("backup: "), "{said}");
+}

@@ -17,6 +17,7 @@ use adjunct_tool::failure::cause;
 use adjunct_tool::files;
 use adjunct_tool::interrupt::{Hold, interrupted};
 use adjunct_tool::output::{self, Style};
+use adjunct_tool::progress::Progress;
 use adjunct_tool::scratch;
 use adjunct_tool::{Failure, ask};
 use std::path::{Path, PathBuf};
@@ -214,8 +215,9 @@ impl Change<'_> {
     /// Makes the change; undoes it where something fails that worked before.
     fn make(&self, backup: &mut Option<PathBuf>) -> Result<Vec<Check>, Failure> {
         let unchanged = |why: String| Failure::new(format!("{why}; {} is unchanged", self.file.path.display()));
-        let before = check::before(|| elsewhere(self.original, false, Depth::Full))?;
-        let tried = check::judged(&before, elsewhere(self.edited, true, Depth::Quick)?);
+        let wait = Progress::waiting("checking");
+        let before = check::before(|| elsewhere(&wait, self.original, false, Depth::Full))?;
+        let tried = check::judged(&before, elsewhere(&wait, self.edited, true, Depth::Quick)?);
         interrupted().map_err(|e| unchanged(e.to_string()))?;
         if let Some(why) = check::first_failure(&tried) {
             return Err(unchanged(why));
@@ -229,7 +231,7 @@ impl Change<'_> {
                 let _ = std::fs::remove_file(&kept);
             }
         })?;
-        let after = check::judged(&before, check::all(&self.file.path, true, Depth::Full));
+        let after = check::judged(&before, check::all(&wait, &self.file.path, true, Depth::Full));
         let stopped = interrupted().err().map(|e| e.to_string());
         if let Some(why) = stopped.or_else(|| check::first_failure(&after)) {
             self.undo(&kept)?;
@@ -248,10 +250,10 @@ impl Change<'_> {
 }
 
 /// The checks under a copy of `bytes` in a private place, before the file itself is touched.
-pub(super) fn elsewhere(bytes: &[u8], adjunct: bool, depth: Depth) -> Result<Vec<Check>, Failure> {
+pub(super) fn elsewhere(wait: &Progress, bytes: &[u8], adjunct: bool, depth: Depth) -> Result<Vec<Check>, Failure> {
     let failed = |e: std::io::Error| Failure::new(format!("a temporary file: {}", cause(&e)));
     let copy = scratch::config(bytes).map_err(failed)?;
-    Ok(check::all(copy.path(), adjunct, depth))
+    Ok(check::all(wait, copy.path(), adjunct, depth))
 }
 
 #[cfg(test)]

@@ -58,33 +58,40 @@ fn failed(line: impl Into<String>) -> Verdict {
     Verdict::Failed(line.into())
 }
 
-/// Runs the checks under a configuration file. `adjunct` says whether the module has to be loaded.
-pub fn all(config: &Path, adjunct: bool, depth: Depth) -> Vec<Check> {
-    let mut checks = Vec::new();
-    let mut add = |check, tried: Tried| {
-        let verdict = tried.map_or_else(|verdict| verdict, Verdict::Passed);
-        checks.push(Check { check, verdict });
-    };
+/// Runs the checks under a configuration file. `adjunct` says whether the module has to be loaded. `wait` shows at a terminal which one runs: it is one
+/// bar for all checks of a change, since a bar is shown only some time after it has begun.
+pub fn all(wait: &Progress, config: &Path, adjunct: bool, depth: Depth) -> Vec<Check> {
+    let groups = adjunct.then(|| asks_for_groups(config)).flatten();
+    let mut planned: Vec<(&'static str, Box<dyn Fn() -> Tried + '_>)> = Vec::new();
     if adjunct {
-        add("the module loads", loads(config));
+        planned.push(("the module loads", Box::new(|| loads(config))));
         if asks_for_engine(config) {
-            add("the engine is registered", engine::registered(config).map_err(Verdict::Skipped));
+            let registered = || engine::registered(config).map_err(Verdict::Skipped);
+            planned.push(("the engine is registered", Box::new(registered)));
         }
     }
-    if let Some((state, list)) = adjunct.then(|| asks_for_groups(config)).flatten() {
-        add("TLS agrees on the groups", groups::agreed(config, &list).map_err(failed));
-        add("TLS works without the module", groups::without_module(config, &state).map_err(failed));
+    if let Some((state, list)) = &groups {
+        let agreed = || groups::agreed(config, list).map_err(failed);
+        planned.push(("TLS agrees on the groups", Box::new(agreed)));
+        let without = || groups::without_module(config, state).map_err(failed);
+        planned.push(("TLS works without the module", Box::new(without)));
     }
-    add("openssl computes", computes(config));
+    planned.push(("openssl computes", Box::new(|| computes(config))));
     if names_node(config) {
-        add("Node computes", node(config));
+        planned.push(("Node computes", Box::new(|| node(config))));
     }
-    add("ssh accepts the configuration", ssh_parses(config));
-    add(SSHD, sshd_parses(config));
+    planned.push(("ssh accepts the configuration", Box::new(|| ssh_parses(config))));
+    planned.push((SSHD, Box::new(|| sshd_parses(config))));
     if depth == Depth::Full {
-        add("a login over loopback works", login(config));
+        planned.push(("a login over loopback works", Box::new(|| login(config))));
     }
-    checks
+    let number = planned.len();
+    let run = |(at, (check, tried)): (usize, (&'static str, Box<dyn Fn() -> Tried + '_>))| {
+        wait.now(&format!("checking, {} of {number}: {check}", at + 1));
+        let verdict = tried().map_or_else(|verdict| verdict, Verdict::Passed);
+        Check { check, verdict }
+    };
+    planned.into_iter().enumerate().map(run).collect()
 }
 
 /// The checks before an edit, by which those after it are judged.
@@ -224,7 +231,6 @@ fn login(config: &Path) -> Tried {
         return Err(Verdict::Skipped("ssh or sshd is not installed".to_owned()));
     };
     let words = |e: Failure| failed(e.to_string());
-    let _wait = Progress::waiting("a login over loopback is tried");
     let place = Place::new(found).map_err(words)?;
     let setup = |lines: &[String]| Setup::new(lines, &Environment::with_conf(config));
     let server = Sshd::start(&place, None, &setup(&[])).map_err(words)?;

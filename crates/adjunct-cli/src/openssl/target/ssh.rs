@@ -16,6 +16,7 @@ use adjunct_tool::escape::word;
 use adjunct_tool::files;
 use adjunct_tool::interrupt::interrupted;
 use adjunct_tool::process::run;
+use adjunct_tool::progress::Progress;
 use std::ffi::OsStr;
 use std::fs;
 use std::io::ErrorKind;
@@ -193,9 +194,10 @@ type NewFile = (PathBuf, Vec<u8>, u32);
 /// Makes the files, the configuration first; takes all back where something fails that worked before.
 fn make(files: &[NewFile], system: &Path) -> Result<Vec<Check>, Failure> {
     let nothing = |why: String| Failure::new(format!("{why}; nothing was changed"));
-    let before = check::before(|| Ok(check::all(system, false, Depth::Full)))?;
+    let wait = Progress::waiting("checking");
+    let before = check::before(|| Ok(check::all(&wait, system, false, Depth::Full)))?;
     let (config, new, _) = &files[0];
-    let tried = check::judged(&before, change::elsewhere(new, true, Depth::Quick)?);
+    let tried = check::judged(&before, change::elsewhere(&wait, new, true, Depth::Quick)?);
     interrupted().map_err(|e| nothing(e.to_string()))?;
     if let Some(why) = check::first_failure(&tried) {
         return Err(nothing(why));
@@ -206,7 +208,7 @@ fn make(files: &[NewFile], system: &Path) -> Result<Vec<Check>, Failure> {
         if path.exists() { steps.replace(&ConfigFile::open(path)?, bytes) } else { steps.create(path, bytes, *mode) }
     });
     let checked = made.and_then(|()| {
-        let mut after = check::judged(&before, check::all(config, true, Depth::Full));
+        let mut after = check::judged(&before, check::all(&wait, config, true, Depth::Full));
         after.push(scripts_run(&files[1..]));
         interrupted()?;
         check::first_failure(&after).map_or(Ok(after), |why| Err(Failure::new(why)))

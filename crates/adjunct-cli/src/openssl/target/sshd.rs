@@ -16,6 +16,7 @@ use adjunct_survey::{programs, trust};
 use adjunct_tool::Failure;
 use adjunct_tool::files;
 use adjunct_tool::interrupt::interrupted;
+use adjunct_tool::progress::Progress;
 use std::fs;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
@@ -175,7 +176,8 @@ fn plan(base: &[u8], wanted: &Wanted, service: &Service) -> Result<Vec<Planned>,
 
 /// Makes the change; takes it back where something fails that worked before.
 fn make(plan: &[Planned], system: &ConfigFile, service: &Service, restart: bool) -> Result<Vec<Check>, Failure> {
-    let before = check::before(|| Ok(check::all(&system.path, false, Depth::Full)))?;
+    let wait = Progress::waiting("checking");
+    let before = check::before(|| Ok(check::all(&wait, &system.path, false, Depth::Full)))?;
     let broken = before.iter().find_map(|c| match &c.verdict {
         Verdict::Failed(why) if c.check == check::SSHD => Some(why),
         _ => None,
@@ -185,7 +187,7 @@ fn make(plan: &[Planned], system: &ConfigFile, service: &Service, restart: bool)
         return Err(Failure::new(format!("{why}; sshd could not be restarted so, and nothing was changed")));
     }
     let nothing = |why: String| Failure::new(format!("{why}; nothing was changed"));
-    let tried = check::judged(&before, change::elsewhere(&plan[0].new, true, Depth::Quick)?);
+    let tried = check::judged(&before, change::elsewhere(&wait, &plan[0].new, true, Depth::Quick)?);
     interrupted().map_err(|e| nothing(e.to_string()))?;
     if let Some(why) = check::first_failure(&tried) {
         return Err(nothing(why));
@@ -193,7 +195,7 @@ fn make(plan: &[Planned], system: &ConfigFile, service: &Service, restart: bool)
     let mut steps = Steps::default();
     let made = plan.iter().try_for_each(|planned| planned.make(&mut steps));
     let checked = made.and_then(|()| {
-        let after = check::judged(&before, check::all(Path::new(CONFIG), true, Depth::Full));
+        let after = check::judged(&before, check::all(&wait, Path::new(CONFIG), true, Depth::Full));
         interrupted()?;
         check::first_failure(&after).map_or(Ok(after), |why| Err(Failure::new(why)))
     });

@@ -138,11 +138,16 @@ fn the_whole_way_and_back() {
     let (out, err) = said(&again);
     assert_eq!(again.status.code(), done.status.code(), "{out}{err}");
 
-    let undone = machine.command(&["setup", "--undo"]).output().unwrap();
+    // Nobody's silence is a yes.
+    let unasked = machine.files();
+    let refused = machine.command(&["setup", "--undo"]).output().unwrap();
+    assert!(refused.status.code() == Some(2) && said(&refused).1.contains("--yes"), "{:?}", said(&refused));
+    assert_eq!(machine.files(), unasked);
+    let undone = machine.command(&["setup", "--undo", "--yes"]).output().unwrap();
     let (out, err) = said(&undone);
     assert!(undone.status.success() && out.ends_with("all of it is taken back\n"), "{out}{err}");
     assert_eq!(machine.files(), before);
-    let nothing = machine.command(&["setup", "--undo"]).output().unwrap();
+    let nothing = machine.command(&["setup", "--undo", "--yes"]).output().unwrap();
     assert_eq!(said(&nothing).0, "adjunct is not set up\n");
 }
 
@@ -223,7 +228,7 @@ fn an_interrupt_leaves_everything_as_it_was() {
         if output.status.success() {
             // It was done before the signal came.
             assert!(out.contains("adjunct is set up"), "{out}{err}");
-            assert!(machine.command(&["setup", "--undo"]).output().unwrap().status.success());
+            assert!(machine.command(&["setup", "--undo", "--yes"]).output().unwrap().status.success());
         } else {
             assert!(err.contains("interrupted"), "{round}: {out}{err}");
         }

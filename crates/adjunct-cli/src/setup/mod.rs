@@ -34,7 +34,7 @@ Examples:
   sudo adjunct setup --yes             where there is no terminal to ask at
   sudo adjunct setup --policy modern   write the algorithms of this policy for ssh and sshd (see adjunct ssh tune --help)
   sudo adjunct setup --for sshd        for sshd alone, not for all programs
-  sudo adjunct setup --undo            take all of it back, byte for byte
+  sudo adjunct setup --undo            ask, then take all of it back, byte for byte
 
 What it does, in this order; each can be done by itself:
   1. adjunct ssh tune --quick --module   measures ssh and sshd on loopback: as they are, in the best order, and with adjunct
@@ -230,6 +230,7 @@ fn reload() -> Result<(), Failure> {
 }
 
 fn undo(args: &Args) -> Result<ExitCode, Failure> {
+    ask::consented("Take all of it back?", args.yes, args.json)?;
     let on = target::is_enabled(args.whose.target());
     let mut way = Way::new(std::iter::once(UNTUNE).chain(on.then_some(DISABLE)));
     let ran = way.run(UNTUNE, &["ssh", "tune", "--undo"])?;

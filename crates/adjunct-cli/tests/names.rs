@@ -232,6 +232,8 @@ fn a_wrong_command_line_is_2() {
         &["stats", "-x"],
         &["stats", "-r", "-d"],
         &["stats", "-R", "-U", "root"],
+        &["doctor", ""],
+        &["doctor", " "],
         &[],
     ] {
         refused(&adjunct(args), 2);

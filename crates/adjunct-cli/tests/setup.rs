@@ -151,6 +151,18 @@ fn the_whole_way_and_back() {
     assert_eq!(said(&nothing).0, "adjunct is not set up\n");
 }
 
+/// A policy that there is none of is a wrong word, as for `ssh tune`.
+#[test]
+fn a_policy_that_is_none_is_a_wrong_command_line() {
+    let Some(machine) = Machine::new() else { return };
+    let before = machine.files();
+    let module = machine.module.to_str().unwrap();
+    let words = ["setup", "--dry-run", "--trust-module", "--module", module, "--policy", "nosuch"];
+    let refused = machine.command(&words).output().unwrap();
+    assert!(refused.status.code() == Some(2) && said(&refused).1.contains("nosuch"), "{:?}", said(&refused));
+    assert_eq!(machine.files(), before);
+}
+
 /// Without a policy no peer is refused: sshd's lists are not written.
 #[test]
 fn without_a_policy_sshd_s_lists_stay() {

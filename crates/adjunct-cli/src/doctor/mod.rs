@@ -126,6 +126,9 @@ pub fn run(args: &Args) -> Result<ExitCode, Failure> {
         output::print(&advice::page(number).ok_or_else(none)?)?;
         return Ok(ExitCode::SUCCESS);
     }
+    if args.subject.as_deref().is_some_and(|word| word.trim().is_empty()) {
+        return Err(Failure::Words("the name is empty: give a program, a process, a service or HOST:PORT".to_owned()));
+    }
     if args.restarts {
         return restarts(args);
     }

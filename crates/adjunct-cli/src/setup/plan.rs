@@ -104,8 +104,11 @@ impl Plan {
         })?;
         drop(progress);
         adjunct_tool::interrupt::interrupted()?;
-        if ran.code() != 0 {
-            return Err(Failure::new(ran.why()));
+        match ran.code() {
+            0 => {}
+            // What is wrong with its words was wrong with this command's: the policy.
+            2 => return Err(Failure::Words(ran.why())),
+            _ => return Err(Failure::new(ran.why())),
         }
         let read = |e: std::io::Error| Failure::new(format!("{}: {}", self.figures.display(), cause(&e)));
         let text = files::read(&self.figures, 16 << 20).map_err(read)?;

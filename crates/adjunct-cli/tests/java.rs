@@ -257,6 +257,10 @@ fn without_a_compiler_the_rules_are_taken_and_that_is_said() {
     let words = ["config", "--jdk", home.to_str().unwrap(), "--module", module.to_str().unwrap(), "--trust-module"];
     let taken = adjunct(&[&words[..], &["--output", file.to_str().unwrap()]].concat());
     assert!(!taken.status.success() && taken.stdout.is_empty() && said(&taken).contains("is no folder"), "{taken:?}");
+    // One folder is made for them, and none above it.
+    let deep = adjunct(&[&words[..], &["--output", dir.path().join("none/x").to_str().unwrap()]].concat());
+    assert!(!deep.status.success() && said(&deep).contains("none: no such folder"), "{deep:?}");
+    assert!(!dir.path().join("none").exists());
     // Our own reader has nothing against them.
     let check = adjunct(&["check", "--jdk", home.to_str().unwrap(), security.to_str().unwrap()]);
     assert!(check.status.success(), "{}", String::from_utf8_lossy(&check.stdout));

@@ -195,6 +195,13 @@ fn places(args: &Args) -> Result<(PathBuf, PathBuf), Failure> {
     if folder.exists() && !folder.is_dir() {
         return Err(Failure::new(format!("{}: is no folder; two files are written into it", folder.display())));
     }
+    // One folder is made for them, not those above it: a slip of the keyboard is no place.
+    if let Some(above) = folder.parent().filter(|above| !above.is_dir()) {
+        return Err(Failure::new(format!(
+            "{}: no such folder; make it first, or give another --output",
+            above.display()
+        )));
+    }
     if folder.is_dir() {
         drop(scratch::beside(&folder, 0o600).map_err(|e| cannot_write(&folder, &e))?);
     }

@@ -51,7 +51,7 @@ What to do when:
 Called by the name icainfo, icainfo-cex, icastats, cpacfstats, pkcsconf, pkcsstats, p11sak, lszcrypt, chzcrypt, zcryptctl or zcryptstats,
 the command is the tool of that name: it takes its options and prints what it prints.
 
-Exit status: 0 done, 1 it failed (one line says why), 2 the command line is wrong (1 by those names).";
+Exit status: 0 done, 1 it failed (one line says why), 2 the command line is wrong (as a tool of those names: 1).";
 
 /// Crypto hardware for OpenSSL and OpenSSH, with proof that it is used
 ///

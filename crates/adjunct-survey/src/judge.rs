@@ -331,7 +331,7 @@ pub fn notes(user: &User, reach: &Reach) -> Vec<String> {
         notes.push(format!("{}: {what}", user.rights.words()));
     }
     if has(user, Kind::OwnContext) {
-        notes.push("it or a library of its makes library contexts of its own; those read no configuration".to_owned());
+        notes.push("the program, or a library that it uses, makes contexts of OpenSSL (OSSL_LIB_CTX) beside the default one; what it computes in those, adjunct does not serve, for they read no configuration".to_owned());
     }
     notes
 }

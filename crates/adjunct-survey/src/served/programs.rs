@@ -178,13 +178,15 @@ impl<'a> Programs<'a> {
         all.retain(|(part, verdict)| verdict.cause != Some(Cause::NoCrypto) || !computes.contains(&part.name));
         let (first, others) = all.split_at(1);
         let (part, verdict) = &first[0];
-        let name = part.purpose.map_or_else(|| part.name.clone(), |purpose| format!("{} ({purpose})", part.name));
+        let purpose = part.purpose.filter(|purpose| *purpose != part.name);
+        let name = purpose.map_or_else(|| part.name.clone(), |purpose| format!("{} ({purpose})", part.name));
         let main = match verdict.state {
             State::Served | State::ServedThroughPlugin => Verdict::through(format!("{name}: {}", verdict.because)),
             _ => Verdict { because: format!("{name}: {}", verdict.because), ..verdict.clone() },
         };
         let note = |(part, verdict): &(&Part, Verdict)| {
-            let purpose = part.purpose.map(|p| format!(" ({p})")).unwrap_or_default();
+            let purpose =
+                part.purpose.filter(|purpose| *purpose != part.name).map(|p| format!(" ({p})")).unwrap_or_default();
             format!("{}{purpose}, {}: {}", part.name, shown(&part.path), verdict.sentence())
         };
         Judged { path: path.to_owned(), verdict: main, notes: others.iter().map(note).collect(), openssl: None }

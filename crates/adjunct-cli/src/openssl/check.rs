@@ -54,6 +54,9 @@ const OF_NOTHING: &str = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca49599
 
 type Tried = Result<String, Verdict>;
 
+/// A check to run, with its name.
+type Planned<'a> = (&'static str, Box<dyn Fn() -> Tried + 'a>);
+
 fn failed(line: impl Into<String>) -> Verdict {
     Verdict::Failed(line.into())
 }
@@ -62,7 +65,7 @@ fn failed(line: impl Into<String>) -> Verdict {
 /// bar for all checks of a change, since a bar is shown only some time after it has begun.
 pub fn all(wait: &Progress, config: &Path, adjunct: bool, depth: Depth) -> Vec<Check> {
     let groups = adjunct.then(|| asks_for_groups(config)).flatten();
-    let mut planned: Vec<(&'static str, Box<dyn Fn() -> Tried + '_>)> = Vec::new();
+    let mut planned: Vec<Planned<'_>> = Vec::new();
     if adjunct {
         planned.push(("the module loads", Box::new(|| loads(config))));
         if asks_for_engine(config) {
@@ -86,7 +89,7 @@ pub fn all(wait: &Progress, config: &Path, adjunct: bool, depth: Depth) -> Vec<C
         planned.push(("a login over loopback works", Box::new(|| login(config))));
     }
     let number = planned.len();
-    let run = |(at, (check, tried)): (usize, (&'static str, Box<dyn Fn() -> Tried + '_>))| {
+    let run = |(at, (check, tried)): (usize, Planned<'_>)| {
         wait.now(&format!("checking, {} of {number}: {check}", at + 1));
         let verdict = tried().map_or_else(|verdict| verdict, Verdict::Passed);
         Check { check, verdict }

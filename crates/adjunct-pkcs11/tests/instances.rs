@@ -122,7 +122,7 @@ fn two_copies_in_one_process_keep_one_token_whole() {
             }
         }
     }
-    let token = Configured { slot: STORE, path, read_only: false, tpm: None, named: false };
+    let token = Configured { slot: STORE, path, read_only: false, tpm: None, named: false, machines: false };
     let seen = admin::examine(&token);
     assert_eq!((seen.trouble, seen.checked, seen.objects), (None, true, Some(80)));
     let repaired = admin::repair(&token, false, &PIN).unwrap();

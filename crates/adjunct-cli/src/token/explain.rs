@@ -85,7 +85,11 @@ pub(super) fn run(args: &Args) -> Result<ExitCode, Failure> {
     let mut findings = Findings::default();
     let tokens = admin::tokens();
     // While it loads the module itself says what is wrong with tokens, which is said below.
-    let silent = tokens.wrong.is_none() && tokens.tokens.iter().all(|token| admin::examine(token).trouble.is_none());
+    let silent = tokens.wrong.is_none()
+        && tokens.tokens.iter().all(|token| {
+            let seen = admin::examine(token);
+            seen.others || seen.trouble.is_none()
+        });
     the_module(&mut findings, silent);
     match (&tokens.configuration, &tokens.wrong) {
         (_, Some(wrong)) => {
@@ -190,6 +194,11 @@ fn one(findings: &mut Findings, token: &Configured) {
                 "initialize it where it can be written to",
             );
         }
+        "not initialized" if !seen.writable && token.machines => findings.note(
+            about,
+            format!("{path}: no token yet; the machine's configuration names it, and this user cannot make it"),
+            "nothing, unless this user is to make it",
+        ),
         "not initialized" if !seen.writable => findings.problem(
             about,
             format!("{path}: no token, and this user cannot make one there"),
@@ -206,6 +215,11 @@ fn one(findings: &mut Findings, token: &Configured) {
         "of a newer version" => {
             findings.problem(about, seen.trouble.clone().unwrap_or_default(), "update adjunct");
         }
+        "not readable" if seen.others => findings.note(
+            about,
+            format!("{path}: not this user's; the machine's configuration names it for those who may read it"),
+            "nothing, unless this user is to use it: then give it the right to read the file, and to enter its folder",
+        ),
         "not readable" if seen.unsafe_rights => findings.problem(
             about,
             seen.trouble.clone().unwrap_or_default(),

@@ -71,6 +71,8 @@ pub struct Examined {
     pub bytes: u64,
     /// What is wrong with it, in a line.
     pub trouble: Option<String>,
+    /// Whether the machine's configuration names it and it is another user's, whom alone it is for: programs of this user go without it.
+    pub others: bool,
     /// Whether the file was found to be damaged.
     pub damaged: bool,
     /// Whether the file was written by a newer version.
@@ -133,6 +135,7 @@ pub fn examine(token: &Configured) -> Examined {
         Ok(None) => return seen,
         Err(trouble) => {
             seen.unsafe_rights |= trouble == Trouble::Unsafe;
+            seen.others = token.is_others(trouble);
             seen.trouble = Some(trouble.line(&token.path));
             return seen;
         }

@@ -15,14 +15,17 @@
 //! ```
 
 use super::Store;
+use super::trouble::Trouble;
 use crate::slot::{ACCELERATOR, GIVING_WAY};
 use adjunct::environment::secure_env;
 use cryptoki_sys::CK_SLOT_ID;
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// The slot of the user's own token.
 const OWN: CK_SLOT_ID = 3;
+/// The machine's configuration.
+const MACHINES: &str = "/etc/adjunct/tokens.conf";
 /// No configuration is longer.
 const LONGEST: u64 = 1 << 20;
 
@@ -60,6 +63,22 @@ pub struct Configured {
     pub tpm: Option<PathBuf>,
     /// Whether the configuration names it.
     pub named: bool,
+    /// Whether that is the machine's configuration, which is for all users.
+    pub machines: bool,
+}
+
+impl Configured {
+    /// Whether `trouble` only says that the token is none of this user's: the machine's configuration names it, for those who may read it.
+    pub fn is_others(&self, trouble: Trouble) -> bool {
+        let me = rustix::process::geteuid().as_raw();
+        let anothers = || rustix::fs::lstat(&self.path).is_ok_and(|stat| stat.st_uid != 0 && stat.st_uid != me);
+        self.machines
+            && match trouble {
+                Trouble::Unreadable(_) => true,
+                Trouble::Unsafe => me != 0 && anothers(),
+                _ => false,
+            }
+    }
 }
 
 /// A directory of the user's: by a variable of its own, or beneath the home directory.
@@ -84,7 +103,7 @@ fn read() -> Result<Option<(PathBuf, String)>, String> {
         None => directory("XDG_CONFIG_HOME", ".config")
             .map(|path| path.join("adjunct/tokens.conf"))
             .into_iter()
-            .chain([PathBuf::from("/etc/adjunct/tokens.conf")])
+            .chain([PathBuf::from(MACHINES)])
             .collect(),
     };
     for path in places {
@@ -156,7 +175,8 @@ struct Whole {
 }
 
 fn whole() -> Whole {
-    let own = own().map(|path| Configured { slot: OWN, path, read_only: false, tpm: None, named: false });
+    let own =
+        own().map(|path| Configured { slot: OWN, path, read_only: false, tpm: None, named: false, machines: false });
     let tokens: BTreeMap<CK_SLOT_ID, Configured> = own.into_iter().map(|own| (own.slot, own)).collect();
     let mut whole = Whole { tokens, slots: None, path: None, wrong: None };
     let (path, text) = match read() {
@@ -166,8 +186,9 @@ fn whole() -> Whole {
     };
     match parse(&text) {
         Ok(said) => {
+            let machines = path == Path::new(MACHINES);
             whole.tokens.extend(said.tokens.into_iter().map(|Token { slot, path, read_only, tpm }| {
-                (slot.into(), Configured { slot: slot.into(), path, read_only, tpm, named: true })
+                (slot.into(), Configured { slot: slot.into(), path, read_only, tpm, named: true, machines })
             }));
             if let Some(slots) = &said.slots {
                 whole.tokens.retain(|slot, _| slots.contains(slot));
@@ -199,15 +220,30 @@ pub struct Stores {
 /// Reads which stores are configured. Makes none.
 pub fn stores() -> Stores {
     let Whole { tokens, slots, wrong, .. } = whole();
-    let store = |token: Configured| (token.slot, Store::new(token.path, token.read_only, token.tpm));
-    let stores: BTreeMap<_, _> = tokens.into_values().map(store).collect();
-    let wrong = wrong.into_iter().chain(stores.values().filter_map(Store::check)).collect();
+    let (mut stores, mut wrong) = (BTreeMap::new(), Vec::from_iter(wrong));
+    for token in tokens.into_values() {
+        let store = Store::new(token.path.clone(), token.read_only, token.tpm.clone());
+        wrong.extend(store.check(|trouble| token.is_others(trouble)));
+        stores.insert(token.slot, store);
+    }
     Stores { stores, slots, wrong }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// What the machine's configuration names for some users alarms no other.
+    #[test]
+    fn a_token_of_others_is_nothing_wrong() {
+        let denied = Trouble::Unreadable(rustix::io::Errno::ACCESS);
+        let token = |machines| {
+            let path = PathBuf::from("/nowhere/a.token");
+            Configured { slot: 4, path, read_only: false, tpm: None, named: true, machines }
+        };
+        assert!(token(true).is_others(denied) && !token(false).is_others(denied));
+        assert!(!token(true).is_others(Trouble::Damaged) && !token(true).is_others(Trouble::Unsafe));
+    }
 
     #[test]
     fn a_configuration_names_tokens() {

@@ -220,8 +220,9 @@ impl Store {
         Store::of(self.place.clone(), self.seals, self.tpm.clone())
     }
 
-    /// Looks at the file while the module loads; gives what is wrong with it, in a line. A file that does not exist is not wrong.
-    pub fn check(&self) -> Option<String> {
+    /// Looks at the file while the module loads; gives what is wrong with it, in a line. A file that does not exist is not wrong, nor is
+    /// what `is_fine`.
+    pub fn check(&self, is_fine: impl FnOnce(Trouble) -> bool) -> Option<String> {
         const SMALL: u64 = 256 << 10;
         let checked = self.place.open().and_then(|opened| {
             let Some((file, seen, _)) = opened else { return Ok(None) };
@@ -236,6 +237,7 @@ impl Store {
             Ok(token.remark(mark.as_ref(), whole.bytes.len() as u64))
         });
         match checked {
+            Err(trouble) if is_fine(trouble) => None,
             Err(trouble) => Some(trouble.line(&self.place.path)),
             Ok(remark) => remark.map(|remark| format!("token store {}: {remark}", self.place.path.display())),
         }

@@ -15,7 +15,7 @@ const NEW_PIN: &[u8] = b"the new PIN";
 
 fn token(home: &Path) -> Configured {
     let path = home.join("adjunct/tokens/default.token");
-    Configured { slot: SLOT, path, read_only: false, tpm: None, named: false }
+    Configured { slot: SLOT, path, read_only: false, tpm: None, named: false, machines: false }
 }
 
 fn big(label: &str) -> Attributes {

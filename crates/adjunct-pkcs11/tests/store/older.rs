@@ -15,7 +15,7 @@ pub fn put(home: &Path, bytes: &[u8]) -> Configured {
     }
     std::fs::write(&path, bytes).unwrap();
     std::fs::set_permissions(&path, std::os::unix::fs::PermissionsExt::from_mode(0o600)).unwrap();
-    Configured { slot: SLOT, path, read_only: false, tpm: None, named: false }
+    Configured { slot: SLOT, path, read_only: false, tpm: None, named: false, machines: false }
 }
 
 fn version() -> u8 {

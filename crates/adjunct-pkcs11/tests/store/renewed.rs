@@ -5,7 +5,7 @@ use adjunct_pkcs11::admin::{self, Configured};
 
 fn token(home: &Path) -> Configured {
     let path = home.join("adjunct/tokens/default.token");
-    Configured { slot: SLOT, path, read_only: false, tpm: None, named: false }
+    Configured { slot: SLOT, path, read_only: false, tpm: None, named: false, machines: false }
 }
 
 /// All files of the token's folder.

@@ -7,7 +7,7 @@ const SO_PIN: &[u8] = b"so pin 8765";
 /// A token of a folder's, with both PINs.
 fn token(folder: &TempDir) -> Configured {
     let path = folder.path().join("tokens/one.token");
-    let token = Configured { slot: 3, path, read_only: false, tpm: None, named: false };
+    let token = Configured { slot: 3, path, read_only: false, tpm: None, named: false, machines: false };
     let (store, objects) = (Store::new(token.path.clone(), false, None), Table::new());
     store.initialize(&objects, SO_PIN, &[b'x'; 32], false).unwrap();
     store.log_in(&objects, Holder::SecurityOfficer, SO_PIN, || true).unwrap();

@@ -174,19 +174,33 @@ impl Drop for FileLock {
     }
 }
 
-/// Whether another has locked a file, by either kind of lock, as far as the system tells; and its process, which the system knows for a POSIX lock.
-///
-/// # Errors
-/// What the system says.
-pub fn holder(file: &OwnedFd) -> Result<Option<Option<u32>>> {
-    let mut lock = lock_of(libc::F_WRLCK);
+/// A lock of another's that keeps out one of this `kind`, as far as the system tells.
+fn in_the_way_of(file: &OwnedFd, kind: libc::c_int) -> Result<Option<libc::flock>> {
+    let mut lock = lock_of(kind);
     // SAFETY: the descriptor is open, and the lock lives.
     let asked = unsafe { libc::fcntl(file.as_raw_fd(), libc::F_OFD_GETLK, &raw mut lock) };
     if asked != 0 {
         return Err(last_error());
     }
-    let locked = libc::c_int::from(lock.l_type) != libc::F_UNLCK;
-    Ok(locked.then(|| u32::try_from(lock.l_pid).ok().filter(|pid| *pid != 0)))
+    Ok(Some(lock).filter(|lock| libc::c_int::from(lock.l_type) != libc::F_UNLCK))
+}
+
+/// Whether another has locked a file for writing, by either kind of lock, as far as the system tells; and its process, which the system knows for a
+/// POSIX lock. A lock for reading does not count: whoever may read the file can take one, and no holder of a [`FileLock`] does.
+///
+/// # Errors
+/// What the system says.
+pub fn holder(file: &OwnedFd) -> Result<Option<Option<u32>>> {
+    // Others' locks for reading do not keep out one for reading.
+    let lock = in_the_way_of(file, libc::F_RDLCK)?;
+    Ok(lock.map(|lock| u32::try_from(lock.l_pid).ok().filter(|pid| *pid != 0)))
+}
+
+/// Whether locks for reading, and none for writing, keep a file from being locked: their holders may read the file, and are none of a [`FileLock`].
+/// `false` where the system does not say.
+pub fn is_kept_by_readers(file: &OwnedFd) -> bool {
+    let none = |kind| in_the_way_of(file, kind).map(|lock| lock.is_none());
+    none(libc::F_WRLCK) == Ok(false) && none(libc::F_RDLCK) == Ok(true)
 }
 
 #[cfg(test)]
@@ -231,6 +245,23 @@ mod tests {
         assert!(matches!(refused, Err(Errno::AGAIN | Errno::ACCESS)), "{refused:?}");
         drop(new);
         fcntl_lock(&old, FlockOperation::NonBlockingLockExclusive).unwrap();
+        unlink(&path).unwrap();
+    }
+
+    /// A lock for reading, which needs no right to write, is none of a holder's.
+    #[test]
+    fn a_lock_for_reading_is_no_holder() {
+        let (path, file) = file();
+        drop(file());
+        let reader = open(&path[..], OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty()).unwrap();
+        set(&reader, libc::F_RDLCK).unwrap();
+        let refused = FileLock::try_lock(file()).unwrap().unwrap_err();
+        assert_eq!((holder(&refused), is_kept_by_readers(&refused)), (Ok(None), true));
+        drop(reader);
+        assert!(!is_kept_by_readers(&refused));
+        let held = FileLock::try_lock(refused).unwrap().unwrap();
+        assert_eq!((holder(&file()), is_kept_by_readers(&file())), (Ok(Some(None)), false));
+        drop(held);
         unlink(&path).unwrap();
     }
 

@@ -4,11 +4,12 @@
 pub use super::config::Configured;
 use super::crypt::Keys;
 use super::erase::DAMAGED;
-use super::file::{self, Held, Old, Place};
+use super::file::{self, Held, Place};
 use super::format::{Behind, Counters, FRAMES};
 use super::mark;
 use super::read::Eyes;
 pub use super::repair::Contents;
+use super::replace::Old;
 use super::role::Role;
 use super::tpm::Tpm;
 use super::trouble::Trouble;
@@ -169,6 +170,12 @@ pub fn examine(token: &Configured) -> Examined {
     seen
 }
 
+/// The line that says which process keeps others from writing to a token just now, if one does.
+pub fn busy(token: &Configured) -> Option<Error> {
+    let holder = place(token).writer().ok().flatten()?;
+    Some(line(token)(Trouble::Busy(holder)))
+}
+
 /// The TPM that seals a token's PINs, or is configured to: its path, and what is wrong with it, for instance that another TPM has sealed them.
 pub fn tpm(token: &Configured) -> (PathBuf, Option<String>) {
     let tpm = Tpm::new(token.tpm.clone());
@@ -210,6 +217,11 @@ pub fn initialize(token: &Configured, new: &New<'_>) -> Result<()> {
     store.initialize_whole(&Table::new(), pins, new.label, new.seal, new.replace).map_err(|Rv(rv)| {
         let seen = examine(token);
         let path = token.path.display();
+        if rv == CKR_FUNCTION_FAILED
+            && let Some(busy) = busy(token)
+        {
+            return busy;
+        }
         match rv {
             CKR_PIN_INCORRECT => {
                 let left = seen.users[Holder::SecurityOfficer as usize].tries_left.map(|left| match left {
@@ -221,7 +233,7 @@ pub fn initialize(token: &Configured, new: &New<'_>) -> Result<()> {
             }
             CKR_PIN_LOCKED => Error("the security officer's PIN is locked".to_owned()),
             CKR_PIN_LEN_RANGE => Error("a PIN has 4 to 255 bytes; nothing was made".to_owned()),
-            CKR_FUNCTION_FAILED if seen.exists => already(token, &seen),
+            CKR_FUNCTION_FAILED if seen.exists && !new.replace => already(token, &seen),
             CKR_TOKEN_WRITE_PROTECTED => Error(format!("{path}: no token can be made there by this user")),
             CKR_DEVICE_MEMORY => Error(format!("{path}: the disk is full; nothing was made")),
             rv => {

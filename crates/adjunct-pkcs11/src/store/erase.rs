@@ -100,7 +100,7 @@ impl Place {
     /// Removes the damaged copies, after their contents were overwritten.
     pub fn wipe_copies(&self) {
         for copy in self.names(DAMAGED).unwrap_or_default() {
-            let _ = file::wipe(&copy);
+            let _ = self.wipe(&copy);
         }
     }
 }

@@ -6,9 +6,10 @@ use super::trouble::Trouble;
 use adjunct::file_lock::{self, FileLock};
 use adjunct::lock::Lock;
 use rustix::fd::OwnedFd;
-use rustix::fs::{self, Access, CWD, FileType, Mode, OFlags, RenameFlags, Stat};
+use rustix::fs::{self, Access, FileType, Mode, OFlags, Stat};
 use rustix::io::Errno;
 use rustix::process::{Resource, geteuid, getrlimit};
+use std::cell::RefCell;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -17,8 +18,8 @@ type Result<T> = std::result::Result<T, Trouble>;
 
 /// How long a writer waits for others.
 const PATIENCE: Duration = Duration::from_secs(60);
-const OURS: Mode = Mode::RUSR.union(Mode::WUSR);
-const FLAGS: OFlags = OFlags::CLOEXEC.union(OFlags::NOFOLLOW).union(OFlags::NONBLOCK).union(OFlags::NOCTTY);
+pub(super) const OURS: Mode = Mode::RUSR.union(Mode::WUSR);
+pub(super) const FLAGS: OFlags = OFlags::CLOEXEC.union(OFlags::NOFOLLOW).union(OFlags::NONBLOCK).union(OFlags::NOCTTY);
 
 /// The files of a store.
 #[derive(Debug, Clone)]
@@ -40,7 +41,7 @@ pub struct Seen {
 
 impl Seen {
     #[allow(clippy::unnecessary_cast, clippy::useless_conversion)]
-    fn of(stat: &Stat) -> Seen {
+    pub(super) fn of(stat: &Stat) -> Seen {
         let changed = (stat.st_ctime as i64, stat.st_ctime_nsec as u64);
         Seen { device: stat.st_dev as u64, inode: stat.st_ino as u64, changed, length: stat.st_size as u64 }
     }
@@ -63,8 +64,8 @@ impl Seen {
 #[derive(Debug)]
 pub struct Held {
     lock: FileLock,
-    /// The token's file, locked too, where there is one.
-    _token: Option<FileLock>,
+    /// The token's file, locked too; from when another takes its place, that one. `None` where there is none, or where readers keep it locked.
+    pub(super) token: RefCell<Option<FileLock>>,
 }
 
 impl Held {
@@ -80,15 +81,6 @@ pub struct Whole {
     pub bytes: Vec<u8>,
     pub seen: Seen,
     pub writable: bool,
-}
-
-/// Whether the old file is wiped or kept when it is replaced.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Old<'a> {
-    /// The old file's bytes are overwritten, and it is removed.
-    Wiped,
-    /// The old file stays under another name.
-    Kept(&'a Path),
 }
 
 /// Whether a file or directory belongs to this user or root, and no other user may write to it.
@@ -208,7 +200,7 @@ impl Place {
 
     /// Whether `name` is a second link to this file, made by a writer to keep the file when it is replaced; the writer was killed before it removed
     /// the link.
-    fn is_alias(&self, name: &Path) -> bool {
+    pub(super) fn is_alias(&self, name: &Path) -> bool {
         let seen = |path: &Path| fs::lstat(path).map(|stat| Seen::of(&stat));
         seen(name).is_ok_and(|named| seen(&self.path).is_ok_and(|own| own.same_file(&named)))
     }
@@ -246,13 +238,28 @@ impl Place {
     /// # Errors
     /// What the system says.
     pub fn writer(&self) -> Result<Option<Option<u32>>> {
-        let lock = match fs::open(self.beside(".lock"), FLAGS | OFlags::RDONLY, Mode::empty()) {
-            Err(Errno::NOENT) => return Ok(None),
-            lock => lock?,
-        };
-        let Some(process) = file_lock::holder(&lock)? else { return Ok(None) };
-        let seen = seen(&lock)?;
-        Ok(Some(process.or_else(|| holder_of(&seen))))
+        // Who has lost the lock's file has the token's.
+        for path in [&self.beside(".lock"), &self.path] {
+            let file = match fs::open(path, FLAGS | OFlags::RDONLY, Mode::empty()) {
+                Err(Errno::NOENT) => continue,
+                file => file?,
+            };
+            if let Some(process) = file_lock::holder(&file)? {
+                let seen = seen(&file)?;
+                return Ok(Some(process.or_else(|| holder_of(&seen))));
+            }
+        }
+        Ok(None)
+    }
+
+    /// The error of who has waited in vain.
+    pub(super) fn busy(&self) -> Trouble {
+        Trouble::Busy(self.writer().ok().flatten().flatten())
+    }
+
+    /// Names the holder of the lock that was waited for in vain.
+    fn told<T>(&self, result: Result<T>) -> Result<T> {
+        result.map_err(|trouble| if trouble == Trouble::Busy(None) { self.busy() } else { trouble })
     }
 
     /// Modes of the file and its directory, and whether they belong to root or this user.
@@ -282,7 +289,7 @@ impl Place {
             std::thread::sleep(pause);
             false
         };
-        self.exclusively_unless(sleep, body)?.ok_or(Trouble::Busy)
+        self.exclusively_unless(sleep, body)?.ok_or(Trouble::Busy(None))
     }
 
     /// Runs `body` while no other thread or process writes, here or to any other store, unless that is needless by then; `None` in that case. While
@@ -301,9 +308,9 @@ impl Place {
         loop {
             let done = WRITER.try_hold(1, |(), _| body.take().map(|body| self.locked(begin, body)));
             if let Some(Some(done)) = done {
-                return done.map(Some);
+                return self.told(done.map(Some));
             }
-            if is_needless(pause_after(begin)?) {
+            if is_needless(self.told(pause_after(begin))?) {
                 return Ok(None);
             }
         }
@@ -336,155 +343,51 @@ impl Place {
         loop {
             match FileLock::try_lock(lock)? {
                 Ok(lock) if is_there(lock.file())? => {
-                    let held = Held { lock, _token: self.lock_token(begin)? };
+                    let held = Held { lock, token: RefCell::new(self.lock_token(begin)?) };
                     // What cannot go now goes the next time.
                     let _ = self.clear();
                     return Ok(body(&held));
                 }
                 Ok(_) => lock = open()?,
-                Err(file) => lock = if is_there(&file)? { file } else { open()? },
+                Err(file) if !is_there(&file)? => lock = open()?,
+                Err(file) if file_lock::is_kept_by_readers(&file) => {
+                    self.renew_lock(&file)?;
+                    lock = open()?;
+                }
+                Err(file) => lock = file,
             }
             std::thread::sleep(pause_after(begin)?);
         }
     }
 
-    /// Locks the token's file itself, if it exists and may be written to: another writer may hold a lock's file that was taken away since.
+    /// Puts a new file of the writers' lock in place of one that readers have locked: somebody has let others read it, which nobody has to. It is this
+    /// user's alone. A writer that gets the old one at this moment has the token's file locked, too.
+    fn renew_lock(&self, old: &OwnedFd) -> Result<()> {
+        let (path, new) = (self.beside(".lock"), self.beside(".lock-new"));
+        let _ = fs::unlink(&new);
+        let file = fs::open(&new, FLAGS | OFlags::RDWR | OFlags::CREATE | OFlags::EXCL, OURS)?;
+        write(&file, 0, &read(old, 0, FRAMES as u64)?)?;
+        Ok(fs::rename(&new, &path)?)
+    }
+
+    /// Whether the writers' lock that is held still has its name.
+    pub(super) fn has_lock(&self, held: &Held) -> bool {
+        let named = fs::lstat(self.beside(".lock")).map(|stat| Seen::of(&stat));
+        named.is_ok_and(|named| seen(held.lock.file()).is_ok_and(|own| own.same_file(&named)))
+    }
+
+    /// Locks the token's file itself, if it exists and may be written to: another writer may hold a lock's file that was taken away since. A lock for
+    /// reading, which whoever may read the file can hold for as long as it likes, is not waited for: no writer has one.
     fn lock_token(&self, begin: Instant) -> Result<Option<FileLock>> {
         loop {
             // What is wrong with the file is told by whoever reads it.
             let Ok(Some((file, seen, true))) = self.open() else { return Ok(None) };
-            if let Ok(lock) = FileLock::try_lock(file)?
-                && self.is_still(&seen)?
-            {
-                return Ok(Some(lock));
+            match FileLock::try_lock(file)? {
+                Ok(lock) if self.is_still(&seen)? => return Ok(Some(lock)),
+                Err(file) if file_lock::is_kept_by_readers(&file) && self.is_still(&seen)? => return Ok(None),
+                _ => {}
             }
             std::thread::sleep(pause_after(begin)?);
-        }
-    }
-
-    /// Removes what a writer that was killed has left beside the file: a new file that was not put in its place, or the one that was there before.
-    fn clear(&self) -> Result<()> {
-        match fs::lstat(self.beside(".new")) {
-            Err(Errno::NOENT) => Ok(()),
-            Err(errno) => Err(errno.into()),
-            Ok(_) => {
-                // The name of what was put in its place is there for good before what was there is overwritten.
-                self.settle()?;
-                wipe(&self.beside(".new"))
-            }
-        }
-    }
-
-    /// Writes a new file beside it, with the group and the rights to read that the file has.
-    fn write_new(&self, parts: &[&[u8]]) -> Result<OwnedFd> {
-        let new = self.beside(".new");
-        let file = fs::open(&new, FLAGS | OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL, OURS)?;
-        let written = (|| {
-            super::rights::keep(&file, &self.path)?;
-            let mut at = 0;
-            for part in parts {
-                write(&file, at, part)?;
-                at += part.len() as u64;
-            }
-            Ok(fs::fsync(&file)?)
-        })();
-        match written {
-            Ok(()) => Ok(file),
-            Err(trouble) => {
-                let _ = fs::unlink(&new);
-                Err(trouble)
-            }
-        }
-    }
-
-    /// Makes what was renamed last for good.
-    fn settle(&self) -> Result<()> {
-        let directory = fs::open(self.directory(), OFlags::CLOEXEC | OFlags::DIRECTORY, Mode::empty())?;
-        Ok(fs::fsync(&directory)?)
-    }
-
-    /// Puts a new file of these bytes in place of the token's, in one step and on the disk. The old file is overwritten, unless it has another name
-    /// besides.
-    ///
-    /// # Errors
-    /// What the system says; all is as before then. Where not even that can be had, the new one is there, but perhaps not for good.
-    pub fn replace(&self, _: &Held, parts: &[&[u8]], old: Old<'_>) -> Result<Seen> {
-        let (file, new) = (self.write_new(parts)?, self.beside(".new"));
-        // One that stays has its name before another takes its place: who is killed in between loses none.
-        let named = match old {
-            Old::Kept(aside) => (fs::link(&self.path, aside).is_ok() || self.is_alias(aside)).then_some(aside),
-            Old::Wiped => None,
-        };
-        let failed = |errno: Errno| {
-            let _ = fs::unlink(&new);
-            let _ = named.map(fs::unlink);
-            Trouble::from(errno)
-        };
-        // Exchanged, the old one has a name until it is overwritten: who is killed before leaves it to the next writer.
-        match fs::renameat_with(CWD, &new, CWD, &self.path, RenameFlags::EXCHANGE) {
-            Ok(()) => {}
-            Err(Errno::NOENT) => {
-                fs::rename(&new, &self.path).map_err(failed)?;
-                self.settle().inspect_err(|_| _ = fs::unlink(&self.path))?;
-                return seen(&file);
-            }
-            // A file system that cannot exchange.
-            Err(_) => {
-                let before = fs::open(&self.path, FLAGS | OFlags::RDWR, Mode::empty()).ok();
-                if let Old::Kept(aside) = old
-                    && named.is_none()
-                {
-                    fs::link(&self.path, aside).map_err(failed)?;
-                }
-                fs::rename(&new, &self.path).map_err(failed)?;
-                self.settle()?;
-                if let Some(before) = before.filter(|_| old == Old::Wiped) {
-                    let _ = overwrite(&before, 0);
-                }
-                return seen(&file);
-            }
-        }
-        let seen = seen(&file)?;
-        if let Err(trouble) = self.settle() {
-            // What is said not to be done is not done.
-            if fs::renameat_with(CWD, &new, CWD, &self.path, RenameFlags::EXCHANGE).is_ok() {
-                let _ = fs::unlink(&new);
-                let _ = named.map(fs::unlink);
-            }
-            return Err(trouble);
-        }
-        match old {
-            Old::Kept(_) if named.is_some() => _ = fs::unlink(&new),
-            Old::Kept(aside) => {
-                fs::rename(&new, aside)?;
-                self.settle()?;
-            }
-            // Where that cannot be done now the next writer does it.
-            Old::Wiped => _ = wipe(&new),
-        }
-        Ok(seen)
-    }
-
-    /// Makes the file of these bytes, in one step and on the disk, if it does not exist.
-    ///
-    /// # Errors
-    /// [`Trouble::Exists`]; what the system says: nothing is there then.
-    pub fn create(&self, _: &Held, parts: &[&[u8]]) -> Result<()> {
-        let (_, new) = (self.write_new(parts)?, self.beside(".new"));
-        let made = match fs::renameat_with(CWD, &new, CWD, &self.path, RenameFlags::NOREPLACE) {
-            Err(Errno::INVAL | Errno::NOSYS | Errno::OPNOTSUPP | Errno::PERM) => {
-                let linked = fs::link(&new, &self.path);
-                let _ = fs::unlink(&new);
-                linked
-            }
-            made => made,
-        };
-        match made {
-            Ok(()) => self.settle().inspect_err(|_| _ = fs::unlink(&self.path)),
-            Err(errno) => {
-                let _ = fs::unlink(&new);
-                Err(if errno == Errno::EXIST { Trouble::Exists } else { errno.into() })
-            }
         }
     }
 }
@@ -498,7 +401,8 @@ fn holder_of(file: &Seen) -> Option<u32> {
             let same = fs::stat(descriptor.path()).is_ok_and(|stat| Seen::of(&stat).same_file(file));
             let locked = same && {
                 let told = process.path().join("fdinfo").join(descriptor.file_name());
-                std::fs::read_to_string(told).is_ok_and(|told| told.contains("\nlock:"))
+                let writes = |line: &str| line.starts_with("lock:") && line.contains(" WRITE ");
+                std::fs::read_to_string(told).is_ok_and(|told| told.lines().any(writes))
             };
             if locked {
                 return process.file_name().to_str()?.parse().ok();
@@ -508,45 +412,11 @@ fn holder_of(file: &Seen) -> Option<u32> {
     None
 }
 
-/// Overwrites what a file holds from a place on, for good.
-///
-/// # Errors
-/// What the system says.
-pub fn overwrite(file: &OwnedFd, from: u64) -> Result<()> {
-    static ZEROS: [u8; 16 << 10] = [0; 16 << 10];
-    let (end, mut at) = (fs::fstat(file)?.st_size as u64, from);
-    while at < end {
-        let part = (end - at).min(ZEROS.len() as u64);
-        write(file, at, &ZEROS[..part as usize])?;
-        at += part;
-    }
-    Ok(fs::fdatasync(file)?)
-}
-
-/// Overwrites a file and removes its name. A file with another name besides is left as it is.
-///
-/// # Errors
-/// What the system says.
-pub fn wipe(path: &Path) -> Result<()> {
-    match fs::open(path, FLAGS | OFlags::WRONLY, Mode::empty()) {
-        Ok(file) => {
-            let stat = fs::fstat(&file)?;
-            if FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile && stat.st_nlink == 1 {
-                overwrite(&file, 0)?;
-            }
-        }
-        Err(Errno::NOENT) => return Ok(()),
-        // A link, or nothing that can be written to.
-        Err(_) => {}
-    }
-    Ok(fs::unlink(path)?)
-}
-
 /// How long to sleep before the next try.
 fn pause_after(begin: Instant) -> Result<Duration> {
     let spent = begin.elapsed();
     if spent > PATIENCE {
-        return Err(Trouble::Busy);
+        return Err(Trouble::Busy(None));
     }
     // Short: whoever makes one change after the other leaves it open for moments only.
     Ok((spent / 16).clamp(Duration::from_micros(20), Duration::from_micros(300)))

@@ -22,6 +22,7 @@ mod pins;
 mod read;
 mod renew;
 mod repair;
+mod replace;
 mod rights;
 mod role;
 mod secret;

@@ -2,10 +2,10 @@
 //! processes that try at once, one waits.
 
 use super::crypt::Keys;
-use super::file::Old;
 use super::file::{self, Held};
 use super::format::{Counters, Version};
 use super::read::{self, Depth};
+use super::replace::Old;
 use super::role::Role;
 use super::tries::{self, Aside};
 use super::trouble::Trouble;

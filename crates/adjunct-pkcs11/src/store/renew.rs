@@ -9,9 +9,10 @@
 //! uses the objects that it has read, and learns which of them are gone; to read more it has to log in again.
 
 use super::crypt::{Keys, Own};
-use super::file::{Held, Old};
+use super::file::Held;
 use super::format::{self, Counters, Version};
 use super::read::Depth;
+use super::replace::Old;
 use super::role::Role;
 use super::tpm::Tpm;
 use super::trouble::Trouble;

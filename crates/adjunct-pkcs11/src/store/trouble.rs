@@ -18,8 +18,8 @@ pub enum Trouble {
     Unsafe,
     /// The file or its directory exists, and this user may not read it.
     Unreadable(Errno),
-    /// The holder of the lock does not release it in time.
-    Busy,
+    /// The holder of the lock does not release it in time; with its process, where that can be found out.
+    Busy(Option<u32>),
     /// There is a token already where a new one was to be made.
     Exists,
     TooLong,
@@ -46,7 +46,7 @@ impl Trouble {
             ),
             Trouble::Unreadable(errno) => format!("token store {path}: {}", unreadable(place, errno)),
             Trouble::System(Errno::ISDIR) => format!("token store {path}: a directory, where a file is to be"),
-            Trouble::Busy => format!("token store {path}: another process holds its lock"),
+            Trouble::Busy(holder) => format!("token store {path}: {}", busy(holder)),
             Trouble::Exists => format!("token store {path}: there is a token already"),
             Trouble::TooLong => format!("token store {path}: too much for one change"),
             Trouble::Memory => format!("token store {path}: out of memory"),
@@ -54,6 +54,17 @@ impl Trouble {
             Trouble::Tpm(fault) => format!("token store {path}: {fault}"),
         }
     }
+}
+
+/// Says who keeps others from writing.
+fn busy(holder: Option<u32>) -> String {
+    let Some(process) = holder else {
+        return "another process, which this user may not look at, keeps it locked; nothing is wrong with it, and nothing was changed"
+            .to_owned();
+    };
+    let name = std::fs::read(format!("/proc/{process}/comm")).unwrap_or_default();
+    let name: String = String::from_utf8_lossy(&name).trim_end().escape_debug().collect();
+    format!("process {process} ({name}) keeps it locked; nothing is wrong with it, and nothing was changed")
 }
 
 /// An error of the system without its number.
@@ -106,14 +117,12 @@ impl From<Trouble> for Rv {
             Trouble::Memory | Trouble::System(Errno::NOMEM) => CKR_HOST_MEMORY,
             Trouble::TooLong | Trouble::System(Errno::NOSPC | Errno::DQUOT | Errno::FBIG) => CKR_DEVICE_MEMORY,
             Trouble::System(Errno::ACCESS | Errno::PERM | Errno::ROFS) => CKR_TOKEN_WRITE_PROTECTED,
-            Trouble::Exists => CKR_FUNCTION_FAILED,
+            // The file is whole, and another try may succeed.
+            Trouble::Exists | Trouble::Busy(_) => CKR_FUNCTION_FAILED,
             // What cannot be read is not what cannot be written.
-            Trouble::Damaged
-            | Trouble::Unsafe
-            | Trouble::Unreadable(_)
-            | Trouble::Busy
-            | Trouble::System(_)
-            | Trouble::Tpm(_) => CKR_DEVICE_ERROR,
+            Trouble::Damaged | Trouble::Unsafe | Trouble::Unreadable(_) | Trouble::System(_) | Trouble::Tpm(_) => {
+                CKR_DEVICE_ERROR
+            }
         })
     }
 }

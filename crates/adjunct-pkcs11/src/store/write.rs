@@ -3,9 +3,10 @@
 use super::batch::{Change, Taken};
 use super::crypt::Keys;
 use super::erase::Spent;
-use super::file::{self, Held, Old};
+use super::file::{self, Held};
 use super::format::{self, Before, Kind, Record, Uid, Version};
 use super::read::{self, Depth};
+use super::replace::Old;
 use super::role::Role;
 use super::trouble::Trouble;
 use super::{FRAMES, Header, Holder, Initialized, Known, State, Store, body};

@@ -1,4 +1,4 @@
-//! Faults at the Nth call by which a thread changes files: it is killed there, in the middle of a write, or the call fails.
+//! Faults at the Nth call by which a thread changes files: it is killed there, in the middle of a write, it stops there, or the call fails.
 //!
 //! A filter of system calls (seccomp) hands such calls to a signal handler in the same thread, which makes the call or does not. So nothing of the
 //! module is changed for it, nor does it matter whether a call goes by way of libc.
@@ -19,6 +19,11 @@ pub enum Fault {
     Once(i32),
     /// The call fails, and each later one.
     From(i32),
+    /// The process stops before it (SIGSTOP), until another lets it go on.
+    Pause,
+    /// The process stops so before it exchanges two files, whichever call that is, or right afterwards.
+    PauseBeforeExchange,
+    PauseAfterExchange,
 }
 
 impl Fault {
@@ -40,6 +45,7 @@ impl Fault {
 static CALLS: AtomicU32 = AtomicU32::new(0);
 static AT: AtomicU32 = AtomicU32::new(u32::MAX);
 static KIND: AtomicI32 = AtomicI32::new(0);
+static EXCHANGES: AtomicU32 = AtomicU32::new(0);
 static ERRNO: AtomicI32 = AtomicI32::new(0);
 
 #[cfg(target_arch = "x86_64")]
@@ -100,6 +106,21 @@ mod filter {
                 unsafe { libc::kill(libc::getpid(), libc::SIGKILL) };
                 0
             }
+            4..=6
+                if match kind {
+                    4 => at == wanted,
+                    5 => number == libc::SYS_renameat2 && EXCHANGES.fetch_add(1, SeqCst) == 0,
+                    _ => number != libc::SYS_renameat2 && EXCHANGES.swap(0, SeqCst) != 0,
+                } =>
+            {
+                // SAFETY: stops this process until another continues it.
+                unsafe { libc::kill(libc::getpid(), libc::SIGSTOP) };
+                call(number, arguments)
+            }
+            6 if number == libc::SYS_renameat2 => {
+                EXCHANGES.store(1, SeqCst);
+                call(number, arguments)
+            }
             2 if at == wanted => -i64::from(ERRNO.load(SeqCst)),
             3 if at >= wanted => {
                 // What takes something away goes on.
@@ -159,12 +180,16 @@ pub fn with_fault<R>(at: u32, fault: Fault, body: impl FnOnce() -> R) -> (R, u32
         Fault::Half => (1, 0),
         Fault::Once(errno) => (2, errno),
         Fault::From(errno) => (3, errno),
+        Fault::Pause => (4, 0),
+        Fault::PauseBeforeExchange => (5, 0),
+        Fault::PauseAfterExchange => (6, 0),
     };
     #[cfg(target_arch = "x86_64")]
     filter::install();
     KIND.store(kind, SeqCst);
     ERRNO.store(errno, SeqCst);
     CALLS.store(0, SeqCst);
+    EXCHANGES.store(0, SeqCst);
     AT.store(at, SeqCst);
     let done = body();
     KIND.store(-1, SeqCst);

@@ -289,7 +289,7 @@ pub fn injected_after() {
     assert_eq!(aside, usize::from(operation.name == "repair"), "{names:?}");
 }
 
-fn copy(from: &Path, to: &Path) {
+pub fn copy(from: &Path, to: &Path) {
     let (from, to) = (from.join("adjunct/tokens"), to.join("adjunct/tokens"));
     std::os::unix::fs::DirBuilderExt::mode(std::fs::DirBuilder::new().recursive(true), 0o700).create(&to).unwrap();
     for entry in std::fs::read_dir(from).unwrap().map(|entry| entry.unwrap()) {

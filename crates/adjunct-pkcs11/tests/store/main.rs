@@ -11,6 +11,7 @@ mod inject;
 mod injected;
 mod kills;
 mod life;
+mod locks;
 mod many;
 mod older;
 mod order;
@@ -168,6 +169,7 @@ fn scenario() {
         many::fill many::filled
         order::by_content order::as_said order::alone order::in_vain order::redirected
         injected::stock injected::stock_big injected::stock_old injected::injected injected::injected_after
+        locks::writes locks::changes_pin_with_a_pause locks::sets_a_third_pin locks::is_whole
         authentication::operations authentication::calls authentication::privacy authentication::locked
     }
 }

@@ -1,6 +1,7 @@
 //! Operations on the files of tokens for which PKCS #11 has no function: inspect one in any state, repair, backup, restore, seal a new token by a
 //! TPM. An error is one line.
 
+pub use super::PIN_LENGTHS;
 pub use super::config::Configured;
 use super::crypt::Keys;
 use super::erase::DAMAGED;
@@ -262,6 +263,20 @@ fn whose(holder: Holder) -> &'static str {
     }
 }
 
+fn other(holder: Holder) -> Holder {
+    match holder {
+        Holder::User => Holder::SecurityOfficer,
+        Holder::SecurityOfficer => Holder::User,
+    }
+}
+
+/// Refuses a PIN that nobody can have set, before a try is counted.
+fn possible(pin: &[u8]) -> Result<()> {
+    let [shortest, longest] = PIN_LENGTHS;
+    let fits = (shortest..=longest).contains(&pin.len());
+    if fits { Ok(()) } else { Err(Error(format!("a PIN has {shortest} to {longest} bytes; no try was counted"))) }
+}
+
 /// The keys that a PIN opens, as for the user, who sees all objects.
 fn open(
     header: &format::Header,
@@ -311,6 +326,7 @@ pub enum Repaired {
 /// # Errors
 /// Where that PIN is wrong, or cannot be read; where nothing can be written.
 pub fn repair(token: &Configured, officer: bool, pin: &[u8]) -> Result<Repaired> {
+    possible(pin)?;
     let (place, holder) = (place(token), HOLDERS[usize::from(officer)]);
     let done = place.exclusively(|held| repair_alone(token, &place, held, holder, pin));
     done.map_err(line(token))?
@@ -477,6 +493,7 @@ pub fn restore(token: &Configured, backup: &[u8], officer: bool, pin: &[u8], rep
     let (place, holder) = (place(token), HOLDERS[usize::from(officer)]);
     let (bytes, seconds) = content(backup).map_err(|why| Error(format!("the file {why}")))?;
     let (known, ..) = Initialized::read(bytes, None).map_err(|_| Error("the file is damaged".to_owned()))?;
+    possible(pin)?;
     let done = place.exclusively(|held| {
         // Whatever is there, readable or not: the same token's tries go on counting.
         let there = place.look().map_err(line(token))?;

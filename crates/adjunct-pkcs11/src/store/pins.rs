@@ -24,6 +24,13 @@ fn check_length(pin: &[u8]) -> Result {
     ensure((PIN_LENGTHS[0]..=PIN_LENGTHS[1]).contains(&pin.len()), CKR_PIN_LEN_RANGE)
 }
 
+/// Checks a PIN that is tried: none of another length was ever set, so that no try is counted for it. C_Login has no error of its own for the
+/// length.
+fn check_tried(pin: &[u8], tries: u8) -> Result {
+    ensure(tries < TRIES, CKR_PIN_LOCKED)?;
+    ensure(check_length(pin).is_ok(), CKR_PIN_INCORRECT)
+}
+
 /// Writes tries down, for good.
 pub(super) fn count(file: &OwnedFd, which: Holder, tries: u8) -> std::result::Result<(), Trouble> {
     let counters = Counters::decode(&file::read(file, 0, FRAMES as u64)?)?;
@@ -75,7 +82,7 @@ impl Store {
             Ok::<_, Rv>((token.header.clone(), role))
         })?;
         let tries = self.tries()?[place];
-        ensure(tries < TRIES, CKR_PIN_LOCKED)?;
+        check_tried(pin, tries)?;
         let counted = match held {
             Some(_) => {
                 let Some((file, _, true)) = self.place.open()? else { return fail(CKR_TOKEN_WRITE_PROTECTED) };

@@ -153,7 +153,7 @@ fn scenario() {
     }
     scenarios! {
         life::life life::again profiles::profiles
-        pins::wrong pins::killed_while_trying pins::count_low pins::guesses
+        pins::wrong pins::killed_while_trying pins::count_low pins::guesses pins::impossible
         processes::two_processes processes::other processes::other_after processes::many processes::initialize
         processes::makes_when_told
         kills::endless kills::after_kills kills::changes_pin kills::destroys kills::after_destroys

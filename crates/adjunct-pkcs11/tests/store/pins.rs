@@ -61,6 +61,40 @@ fn a_try_counts_before_it_is_made() {
     run("count_low", home.path());
 }
 
+/// Tries PINs that nobody can have set, on every way on which one is tried.
+pub fn impossible() {
+    let session = open(RW);
+    for pin in [&b""[..], b"123", &[b'x'; 256]] {
+        assert_eq!(login(&session, CKU_USER, pin), Err(CKR_PIN_INCORRECT));
+        assert_eq!(login(&session, CKU_SO, pin), Err(CKR_PIN_INCORRECT));
+        assert_eq!(set_pin(&session, pin, b"new pin"), Err(CKR_PIN_INCORRECT));
+        assert_eq!(set_pin(&session, PIN, pin), Err(CKR_PIN_LEN_RANGE));
+        assert_eq!(pin_flags(), 0);
+    }
+    drop(session);
+    assert_eq!(init_token(b""), Err(CKR_ARGUMENTS_BAD));
+    assert_eq!(init_token(b"123"), Err(CKR_PIN_INCORRECT));
+    let session = open(RW);
+    login(&session, CKU_SO, SO_PIN).unwrap();
+    assert_eq!(check(p11!(C_InitPIN(session.0, input(b"123"), 3))), Err(CKR_PIN_LEN_RANGE));
+    logout(&session).unwrap();
+    // The PIN for one use of a key.
+    let session = entered();
+    let careful = Attributes::new().flag(CKA_ALWAYS_AUTHENTICATE, true);
+    let public = Attributes::new().bytes(CKA_EC_PARAMS, &[6, 8, 0x2a, 0x86, 0x48, 0xce, 0x3d, 3, 1, 7]);
+    let pair = session.generate_pair(&Mechanism::new(CKM_EC_KEY_PAIR_GEN), &public, &careful);
+    session.sign_init(&Mechanism::new(CKM_ECDSA_SHA256), pair.unwrap().1).unwrap();
+    assert_eq!(login(&session, CKU_CONTEXT_SPECIFIC, b"123"), Err(CKR_PIN_INCORRECT));
+    assert_eq!(pin_flags(), 0);
+}
+
+#[test]
+fn a_pin_that_cannot_be_costs_no_try() {
+    let home = home();
+    run("new_token", home.path());
+    run("impossible", home.path());
+}
+
 /// Tries wrong PINs in every way there is until they are locked, and prints the result of each.
 pub fn guesses() {
     let session = open(RW);

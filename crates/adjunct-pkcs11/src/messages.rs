@@ -40,7 +40,7 @@ pub struct Ciphering {
     encrypt: bool,
     generator: Generator,
     begun: Option<Begun>,
-    /// Whether the user is to give the PIN once more first.
+    /// Whether the user is to give the PIN once more before the next message.
     pub pin: Pin,
 }
 
@@ -72,6 +72,7 @@ impl Ciphering {
         self.pin.was_given()?;
         ensure(self.begun.is_none(), CKR_OPERATION_ACTIVE)?;
         self.nonce(&mut parameter)?;
+        self.pin = Pin::of(self.keyed.key());
         let Parameter { nonce, tag, .. } = parameter;
         if self.encrypt {
             let made = self.keyed.run(true, nonce, aad, tag.len(), InOut::apart(text, out))?;
@@ -89,6 +90,7 @@ impl Ciphering {
         self.pin.was_given()?;
         ensure(self.begun.is_none(), CKR_OPERATION_ACTIVE)?;
         self.nonce(&mut parameter)?;
+        self.pin = Pin::of(self.keyed.key());
         let (nonce, tag) = (&*parameter.nonce, parameter.tag.len());
         let params = match self.kind {
             Kind::Gcm => Params::Gcm { iv: nonce, aad, tag_bits: 8 * tag as u64 },
@@ -161,7 +163,7 @@ pub struct Signing<O: ?Sized> {
     make: fn(Mechanism<'_>, Held) -> Result<Box<O>>,
     /// The message in parts.
     begun: Option<Box<O>>,
-    /// Whether the user is to give the PIN once more first; it is for all messages.
+    /// Whether the user is to give the PIN once more before the next message.
     pub pin: Pin,
 }
 
@@ -182,7 +184,13 @@ impl<O: ?Sized> Signing<O> {
         self.pin.was_given()?;
         ensure(self.begun.is_none(), CKR_OPERATION_ACTIVE)?;
         self.begun = Some((self.make)(self.mechanism, self.key.clone())?);
+        self.spend();
         Ok(())
+    }
+
+    /// Notes that a message has begun for which the PIN was given: the next one needs it again.
+    pub fn spend(&mut self) {
+        self.pin = Pin::of(&self.key);
     }
 
     /// The message in parts; `None` where none is begun.
@@ -195,7 +203,7 @@ impl<O: ?Sized> Signing<O> {
         self.begun = Some(message);
     }
 
-    /// An operation for a message at once.
+    /// An operation for a message at once; the caller calls [`Signing::spend`] before it works.
     ///
     /// # Errors
     /// `CKR_OPERATION_ACTIVE` within a message in parts; `CKR_USER_NOT_LOGGED_IN` where the PIN was not given.

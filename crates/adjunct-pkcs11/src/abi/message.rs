@@ -172,12 +172,21 @@ fn no_parameter(given: Given) -> Result {
     ensure(given.0.is_null() || given.1 == 0, CKR_MECHANISM_PARAM_INVALID)
 }
 
-/// Ends a signature of `data` more into `out`; what signs, where it only was asked for the length or there was too little room.
-fn sign(mut signer: Box<dyn Signer>, data: &[u8], out: &mut Out<'_>) -> (Option<Box<dyn Signer>>, Result) {
+/// Ends a signature of `data` more into `out`; what signs, where it only was asked for the length or there was too little room. `works` is called
+/// before the key is used.
+fn sign(
+    mut signer: Box<dyn Signer>,
+    data: &[u8],
+    out: &mut Out<'_>,
+    works: impl FnOnce(),
+) -> (Option<Box<dyn Signer>>, Result) {
     let result = match out.room(signer.length()) {
         Ok(Room::Asked) => return (Some(signer), Ok(())),
         Err(error) => return (Some(signer), Err(error)),
-        Ok(Room::Here(room)) => signer.update(data).and_then(|()| signer.finish(room)),
+        Ok(Room::Here(room)) => {
+            works();
+            signer.update(data).and_then(|()| signer.finish(room))
+        }
     };
     (None, result.map(|length| out.wrote(length)))
 }
@@ -329,7 +338,10 @@ calls! {
         let session = module::<FORK_SAFE>()?.session(hSession)?;
         no_parameter((pParameter, ulParameterLen))?;
         let (data, mut out) = (slice(pData, ulDataLen)?, Out::new(pSignature, pulSignatureLen)?);
-        work(&session, signs, |messages| sign(messages.once()?, data, &mut out).1)
+        work(&session, signs, |messages| {
+            let signer = messages.once()?;
+            sign(signer, data, &mut out, || messages.spend()).1
+        })
     }
 
     /// PKCS #11 5.14.3.
@@ -360,7 +372,8 @@ calls! {
                     signer.update(part)?;
                     (Some(signer), Ok(()))
                 }
-                Some(mut out) => sign(signer, part, &mut out),
+                // The PIN for this message was given before it began.
+                Some(mut out) => sign(signer, part, &mut out, || ()),
             };
             if let Some(back) = back {
                 messages.go_on(back);
@@ -404,6 +417,7 @@ calls! {
         let (data, signature) = (slice(pData, ulDataLen)?, slice(pSignature, ulSignatureLen)?);
         work(&session, verifies, |messages| {
             let mut verifier = messages.once()?;
+            messages.spend();
             verifier.update(data)?;
             verifier.finish(signature)
         })

@@ -87,14 +87,24 @@ pub fn operations() {
     session.verify_recover_init(&pkcs, public).unwrap();
     assert_eq!(session.verify_recover(&signature).unwrap(), b"x");
 
-    // Messages with one key: the PIN is for all until they are ended.
+    // Messages with one key: the PIN is for one, at once or in parts.
     session.message_sign_init(&ecdsa, key).unwrap();
     let message = || asked(|out, made| p11!(C_SignMessage(session.0, null_mut(), 0, input(b"x"), 1, out, made)));
     assert_eq!(message(), Err(REFUSED));
     assert_eq!(p11!(C_SignMessageBegin(session.0, null_mut(), 0)), REFUSED);
     again(&session).unwrap();
     message().unwrap();
-    message().unwrap();
+    assert_eq!(message(), Err(REFUSED));
+    again(&session).unwrap();
+    let begin = || p11!(C_SignMessageBegin(session.0, null_mut(), 0));
+    assert_eq!(begin(), CKR_OK);
+    let next = |out: *mut CK_BYTE, size: *mut CK_ULONG| {
+        p11!(C_SignMessageNext(session.0, null_mut(), 0, input(b"x"), 1, out, size))
+    };
+    assert_eq!(next(null_mut(), null_mut()), CKR_OK);
+    let (mut signature, mut size) = ([0; 64], 64);
+    assert_eq!(next(signature.as_mut_ptr(), &raw mut size), CKR_OK);
+    assert_eq!((begin(), message()), (REFUSED, Err(REFUSED)));
     assert_eq!(p11!(C_MessageSignFinal(session.0)), CKR_OK);
     session.message_sign_init(&ecdsa, key).unwrap();
     assert_eq!(message(), Err(REFUSED));

@@ -2,6 +2,7 @@
 
 mod copy;
 mod own_pkcs11;
+mod token_refused;
 
 use copy::copy;
 use own_pkcs11::own_pkcs11;
@@ -104,7 +105,7 @@ impl Home {
     /// Imports a key from the file `aes`.
     fn import_aes(&self, label: &str) {
         std::fs::write(self.path("aes"), [7; 16]).unwrap();
-        assert_eq!(self.run(&["import", &self.path_of("aes"), "--aes", "--label", label]).status, 0);
+        assert_eq!(self.run(&["import", &self.path_of("aes"), "--aes", "--label", label, "--again"]).status, 0);
     }
 }
 
@@ -154,7 +155,10 @@ fn a_token_is_set_up_and_its_pins_change() {
     assert_eq!((changed.status, changed.err.as_str()), (0, "The user's PIN is changed.\n"));
     assert_eq!(home.failed(&["objects"]), "wrong PIN of the user; 2 tries are left");
     assert_eq!(home.failed(&["objects"]), "wrong PIN of the user; one try is left");
-    assert_eq!(home.failed(&["pin", "change"]), "New PIN of the user: standard input has ended");
+    assert_eq!(
+        home.failed(&["pin", "change"]),
+        "New PIN of the user: standard input has ended; --new-pin-file or ADJUNCT_NEW_PIN gives it"
+    );
     assert_eq!(home.failed(&["objects"]), "wrong PIN of the user; it is locked now");
     let locked = "the user's PIN is locked; `adjunct token pin unlock` gives a new one";
     assert_eq!(home.failed(&["objects"]), locked);
@@ -164,9 +168,10 @@ fn a_token_is_set_up_and_its_pins_change() {
     home.shown(&["objects"]);
     let officer = run(home.command(&["pin", "change", "--so"]).env("ADJUNCT_NEW_PIN", "another so pin"), "");
     assert_eq!((officer.status, officer.err.as_str()), (0, "The security officer's PIN is changed.\n"));
-    assert_eq!(home.failed(&["pin", "set"]), "wrong PIN of the security officer; 2 tries are left");
+    let wrong = run(home.command(&["pin", "set"]).env("ADJUNCT_NEW_PIN", "new pin"), "");
+    assert_eq!(line(wrong), "wrong PIN of the security officer; 2 tries are left");
     let short = run(home.command(&["pin", "change"]).env("ADJUNCT_NEW_PIN", "abc"), "");
-    assert_eq!(line(short), "a PIN has 4 to 255 bytes");
+    assert_eq!(line(short), "ADJUNCT_NEW_PIN: too short; a PIN has 4 to 255 bytes (no try was counted)");
     // What no terminal is asked: nothing on the command line could be a PIN.
     let help = run(&mut home.bare(&["init", "--help"]), "").out;
     assert!(help.contains("--pin-file") && !help.contains("--pin "), "{help}");
@@ -211,6 +216,19 @@ fn keys_and_certificates_come_in_and_go_out() {
     assert!(shown.contains("sign                 true\n") && shown.contains("never-extractable    false\n"), "{shown}");
     let several = home.failed(&["export", "web"]);
     assert!(several.starts_with("web: 3 objects: ") && several.contains("(certificate)"), "{several}");
+    assert!(several.contains("first column") && several.contains("--type (certificate, "), "{several}");
+    // What is there already is not imported once more without a word.
+    for file in ["both.pem", "key.pem", "cert.pem"] {
+        let twice = home.failed(&["import", &home.path_of(file), "--label", "web"]);
+        assert!(twice.contains("the token has this ") && twice.ends_with("\"web\"; --again imports it once more"));
+    }
+    assert_eq!(home.json(&["objects", "--json"]).as_array().unwrap().len(), 3);
+    assert_eq!(home.run(&["import", &home.path_of("cert.pem"), "--label", "web", "--again"]).status, 0);
+    let several = home.failed(&["export", "web", "--type", "certificate"]);
+    assert!(several.starts_with("web: 2 objects: ") && several.contains("first column"), "{several}");
+    let second = home.json(&["objects", "--json"]);
+    let second = second.as_array().unwrap().iter().find(|object| object["class"] == "certificate").unwrap();
+    assert_eq!(home.run(&["remove", second["name"].as_str().unwrap()]).status, 0);
     let certificate = home.shown(&["export", "web", "--type", "certificate"]);
     assert_eq!(certificate, std::fs::read_to_string(home.path("cert.pem")).unwrap());
     openssl(&["pkey", "-in", &key, "-pubout", "-out", &home.path_of("public.pem")]);
@@ -253,22 +271,26 @@ fn keys_and_certificates_come_in_and_go_out() {
     openssl(&["ec", "-in", &key, "-out", &home.path_of("ec.pem")]);
     openssl(&["pkey", "-in", &key, "-aes256", "-passout", "pass:x", "-out", &home.path_of("encrypted.pem")]);
     for name in ["old.pem", "ec.pem"] {
-        assert_eq!(home.run(&["import", &home.path_of(name), "--label", name]).err, "Imported: key pair\n");
+        assert_eq!(home.run(&["import", &home.path_of(name), "--label", name, "--again"]).err, "Imported: key pair\n");
     }
     let encrypted = home.path_of("encrypted.pem");
-    let import = ["import", &encrypted, "--label", "encrypted"];
+    let import = ["import", &encrypted, "--label", "encrypted", "--again"];
     assert_eq!(run(&mut home.command(&import), "x\n").err, "Imported: key pair\n");
     assert_eq!(run(home.command(&import).env("ADJUNCT_KEY_PASSWORD", "x"), "").err, "Imported: key pair\n");
     std::fs::write(home.path("password"), "y\n").unwrap();
     let password = home.path_of("password");
     let wrong = [&import[..], &["--password-file", &password]].concat();
     assert!(home.failed(&wrong).ends_with("encrypted.pem: the password is wrong, or the key is damaged"));
-    assert!(home.failed(&import).ends_with("encrypted.pem: standard input has ended"));
+    let ended = home.failed(&import);
+    assert!(
+        ended.ends_with("encrypted.pem: standard input has ended; --password-file or ADJUNCT_KEY_PASSWORD gives it"),
+        "{ended}"
+    );
     assert!(home.failed(&["import", &home.path_of("aes")]).contains("--aes"));
     let (before, half) = (home.json(&["objects", "--json"]), std::fs::read_to_string(&key).unwrap());
     std::fs::write(home.path("half.pem"), half + "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n")
         .unwrap();
-    assert!(home.failed(&["import", &home.path_of("half.pem")]).ends_with("a certificate that is broken"));
+    assert!(home.failed(&["import", &home.path_of("half.pem"), "--again"]).ends_with("a certificate that is broken"));
     assert_eq!(home.json(&["objects", "--json"]), before, "all of a file, or nothing");
     assert!(home.failed(&["show", "nothing"]).contains("there is no such object"));
 }
@@ -279,9 +301,16 @@ fn a_token_is_backed_up_restored_and_repaired() {
     home.import_aes("one");
     home.import_aes("two");
     let backup = home.path_of("backup");
-    assert_eq!(run(&mut home.bare(&["backup", &backup]), "").status, 0);
+    let made = run(&mut home.bare(&["backup", &backup]), "");
+    assert_eq!((made.status, made.err), (0, format!("Token \"mine\" with 2 objects written to {backup}\n")));
+    // A file that is no backup, or would take the place of a token, is told before any PIN is asked for.
+    let none = line(run(&mut home.bare(&["restore", "/etc/passwd", "--replace"]), ""));
+    assert_eq!(none, "/etc/passwd: is no backup of a token");
+    let there = line(run(&mut home.bare(&["restore", &backup]), ""));
+    assert!(there.ends_with("--replace puts the backup in its place"), "{there}");
     assert_eq!(std::fs::metadata(&backup).unwrap().mode() & 0o777, 0o600);
-    assert!(home.failed(&["backup", &backup]).contains("exists"));
+    let there = home.failed(&["backup", &backup]);
+    assert!(there.contains("exists") && there.ends_with("name another, or remove it first"), "{there}");
     home.import_aes("three");
     let there = home.failed(&["restore", &backup]);
     assert!(there.ends_with("there is a token already; --replace puts the backup in its place"), "{there}");
@@ -362,7 +391,10 @@ fn one_of_many_makes_the_token() {
 fn a_token_is_made_whole_or_not_at_all() {
     let Some(home) = Home::new() else { return };
     let short = run(&mut home.bare(&["init", "--label", "mine"]), &format!("{SO_PIN}\n123\n"));
-    assert_eq!((short.status, short.err.as_str()), (1, "adjunct: a PIN has 4 to 255 bytes; nothing was made\n"));
+    assert_eq!(
+        (short.status, short.err.as_str()),
+        (1, "adjunct: New PIN of the user: too short; a PIN has 4 to 255 bytes (no try was counted)\n")
+    );
     assert_eq!(home.json(&["list", "--json"])[0]["state"], "not initialized");
     let cut = run(&mut home.bare(&["init", "--label", "mine"]), &format!("{SO_PIN}\n"));
     assert_eq!(cut.status, 1, "{cut:?}");
@@ -563,7 +595,10 @@ fn a_token_is_sealed_by_a_tpm() {
     let wrong = line(run(&here.1, &["objects", "--pin-file", &home.path_of("wrong")]));
     assert_eq!(wrong, "wrong PIN of the user; 2 tries are left");
     let backup = run(&here.1, &["backup", &home.path_of("backup")]);
-    assert_eq!(backup.err, "The token is sealed by this machine's TPM: the backup opens here alone.\n");
+    assert!(
+        backup.err.ends_with("\nThe token is sealed by this machine's TPM: the backup opens here alone.\n"),
+        "{backup:?}"
+    );
     assert!(line(run(&other.1, &["restore", &home.path_of("backup"), "--replace"])).contains("sealed by another TPM"));
     assert_eq!(run(&here.1, &["restore", &home.path_of("backup"), "--replace"]).status, 0);
 }

@@ -76,7 +76,10 @@ fn meaning(value: CK_RV) -> Option<(&'static str, Option<&'static str>)> {
             "a defect of the module, which it has stopped from spreading",
             Some("please report it, with ADJUNCT_PKCS11_TRACE's file"),
         ),
-        CKR_FUNCTION_FAILED => ("the operation did not come to a result; nothing was changed", None),
+        CKR_FUNCTION_FAILED => (
+            "the operation did not come to a result, and nothing was changed; of a token in a file: another process kept it locked for a minute",
+            Some("`adjunct token explain` names a process that has a token locked"),
+        ),
         CKR_ARGUMENTS_BAD => (
             "a pointer is null or misaligned, or a length is impossible",
             Some("ADJUNCT_PKCS11_TRACE=FILE shows the call"),

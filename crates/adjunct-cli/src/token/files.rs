@@ -1,6 +1,6 @@
 //! A token's file as a whole: backup, restore, repair.
 
-use super::secret::{Pins, Who};
+use super::secret::{Pins, Who, all_used};
 use super::{Which, of_file, say};
 use adjunct_pkcs11::admin::{self, Repaired};
 use adjunct_tool::failure::cannot_write;
@@ -62,7 +62,13 @@ pub(super) struct Repair {
 
 /// Writes a new file that only its user may read, to the disk; removes it again if it could be written in part alone.
 pub(super) fn write_new(path: &Path, bytes: &[u8]) -> Result<(), Failure> {
-    let failed = |error: &std::io::Error| cannot_write(path, error);
+    let failed = |error: &std::io::Error| match error.kind() {
+        std::io::ErrorKind::AlreadyExists => Failure::new(format!(
+            "{}: there is a file already (File exists), and none is overwritten: name another, or remove it first",
+            path.display()
+        )),
+        _ => cannot_write(path, error),
+    };
     let mut file =
         File::options().write(true).create_new(true).mode(0o600).open(path).map_err(|error| failed(&error))?;
     let written = file.write_all(bytes).and_then(|()| file.sync_all());
@@ -77,7 +83,10 @@ pub(super) fn backup(args: &Backup) -> Result<ExitCode, Failure> {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
     let bytes = admin::backup(&token, now).map_err(of_file)?;
     write_new(&args.file, &bytes)?;
-    if admin::examine(&token).users.iter().any(|user| user.sealed) {
+    let seen = admin::examine(&token);
+    let (label, objects) = (seen.label.unwrap_or_default(), counted(seen.objects.unwrap_or_default(), "object"));
+    say(&format!("Token {label:?} with {objects} written to {}", args.file.display()));
+    if seen.users.iter().any(|user| user.sealed) {
         say("The token is sealed by this machine's TPM: the backup opens here alone.");
     }
     Ok(ExitCode::SUCCESS)
@@ -95,17 +104,16 @@ pub(super) fn restore(args: &Restore) -> Result<ExitCode, Failure> {
     let token = args.which.configured()?;
     let failed = |words: &str| Failure::new(format!("{}: {words}", args.file.display()));
     let bytes = files::read(&args.file, LONGEST).map_err(|error| failed(&adjunct_tool::failure::cause(&error)))?;
+    let refused = |admin::Error(line)| match line.strip_prefix("the file ") {
+        Some(words) => failed(words),
+        None if line.ends_with("already") => Failure::new(format!("{line}; --replace puts the backup in its place")),
+        None => Failure::new(line),
+    };
+    // Before a PIN is asked for, which could not be right for another file.
+    admin::restorable(&token, &bytes, args.replace).map_err(refused)?;
     let pin = args.pins.get(who(args.so))?;
-    let restored =
-        admin::restore(&token, &bytes, args.so, &pin, args.replace).map_err(|admin::Error(line)| {
-            match line.strip_prefix("the file ") {
-                Some(words) => failed(words),
-                None if line.ends_with("already") => {
-                    Failure::new(format!("{line}; --replace puts the backup in its place"))
-                }
-                None => Failure::new(line),
-            }
-        })?;
+    all_used()?;
+    let restored = admin::restore(&token, &bytes, args.so, &pin, args.replace).map_err(refused)?;
     let newer = restored.newer.map_or_else(String::new, |more| {
         format!("; what was there was the same token, {} later", counted(usize::try_from(more).unwrap_or(0), "change"))
     });
@@ -116,6 +124,7 @@ pub(super) fn restore(args: &Restore) -> Result<ExitCode, Failure> {
 pub(super) fn repair(args: &Repair) -> Result<ExitCode, Failure> {
     let token = args.which.configured()?;
     let pin = args.pins.get(who(args.so))?;
+    all_used()?;
     match admin::repair(&token, args.so, &pin).map_err(of_file)? {
         Repaired::Whole(contents) => {
             say(&format!("Nothing to repair: {}, all of them whole.", counted(contents.objects, "object")));

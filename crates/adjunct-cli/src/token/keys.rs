@@ -35,6 +35,9 @@ pub(super) struct Import {
     /// The file is the 16, 24 or 32 bytes of an AES key
     #[arg(long)]
     aes: bool,
+    /// Import what the token has already once more
+    #[arg(long)]
+    again: bool,
     /// Let the keys be taken out of the token again
     #[arg(long)]
     extractable: bool,
@@ -84,6 +87,24 @@ impl Importer<'_> {
         Ok(handle)
     }
 
+    /// Refuses what the token has already, unless that is what was asked for: an object of this class whose `kind` is `value`.
+    fn is_new(&self, what: &str, class: CK_OBJECT_CLASS, kind: CK_ATTRIBUTE_TYPE, value: &[u8]) -> Result<(), Failure> {
+        if self.args.again || value.is_empty() {
+            return Ok(());
+        }
+        let same = Template::new().with_flag(CKA_TOKEN, true).with_number(CKA_CLASS, class).with(kind, value);
+        let found = self.session.find(&same).map_err(|rv| self.refused(rv))?;
+        let Some(there) = found.into_iter().find(|there| !self.made.contains(there)) else { return Ok(()) };
+        let text =
+            |kind| self.session.attribute(there, kind).map_or_else(|_| String::new(), |text| objects::text(&text));
+        Err(Failure::new(format!(
+            "{}: the token has this {what} already, {:.8} {:?}; --again imports it once more",
+            self.args.file.display(),
+            text(CKA_UNIQUE_ID),
+            text(CKA_LABEL)
+        )))
+    }
+
     fn refused(&self, rv: Rv) -> Failure {
         match rv.0 {
             CKR_ATTRIBUTE_VALUE_INVALID | CKR_TEMPLATE_INCONSISTENT | CKR_CURVE_NOT_SUPPORTED | CKR_KEY_SIZE_RANGE => {
@@ -126,6 +147,7 @@ impl Importer<'_> {
         let information = self.session.attribute(probe, CKA_PUBLIC_KEY_INFO).map_err(|rv| self.refused(rv));
         let _ = self.session.destroy(probe);
         let information = information?;
+        self.is_new("key", CKO_PRIVATE_KEY, CKA_PUBLIC_KEY_INFO, &information)?;
         let mut private = numbers.clone();
         private.extend(self.own(id_of(&information), true));
         private.extend(self.secrecy());
@@ -140,6 +162,7 @@ impl Importer<'_> {
     fn certificate(&mut self, bytes: &[u8]) -> Result<&'static str, Failure> {
         let broken = || Failure::new(format!("{}: a certificate that is broken", self.args.file.display()));
         let read = der::certificate(bytes).ok_or_else(broken)?;
+        self.is_new("certificate", CKO_CERTIFICATE, CKA_VALUE, bytes)?;
         let value = |part: &[u8]| Zeroizing::new(part.to_vec());
         let mut template = vec![
             (CKA_CLASS, number(CKO_CERTIFICATE)),
@@ -160,6 +183,13 @@ impl Importer<'_> {
             .map_err(|error| Failure::new(format!("random bytes: {error}")))?;
         let mut template =
             vec![(CKA_CLASS, number(CKO_SECRET_KEY)), (CKA_KEY_TYPE, number(CKK_AES)), (CKA_VALUE, bytes.clone())];
+        // The key's check value, of an object that ends with the session.
+        let mut probe = template.clone();
+        probe.extend([(CKA_TOKEN, flag(false)), (CKA_PRIVATE, flag(true))]);
+        let probe = self.session.create(&probe.into_iter().collect()).map_err(|rv| self.refused(rv))?;
+        let check = self.session.attribute(probe, CKA_CHECK_VALUE);
+        let _ = self.session.destroy(probe);
+        self.is_new("key", CKO_SECRET_KEY, CKA_CHECK_VALUE, &check.unwrap_or_default())?;
         template.extend(self.own(random, true));
         template.extend(self.secrecy());
         self.create(&template)?;
@@ -280,8 +310,14 @@ pub(super) fn export(args: &Export) -> Result<ExitCode, Failure> {
         Some(class) => {
             let class = class.replace('-', " ");
             let found = objects::chosen(&token, &session, &args.object)?;
-            let found = found.into_iter().find(|row| row.class == class);
-            found.ok_or_else(|| Failure::new(format!("{}: no {class} is called so", args.object)))?
+            let mut found: Vec<Row> = found.into_iter().filter(|row| row.class == class).collect();
+            if found.len() > 1 {
+                let several = objects::several(&args.object, &found);
+                return Err(Failure::new(format!(
+                    "{several}; name one by the first column of `adjunct token objects`"
+                )));
+            }
+            found.pop().ok_or_else(|| Failure::new(format!("{}: no {class} is called so", args.object)))?
         }
     };
     let secret = matches!(row.class.as_str(), "private key" | "secret key");

@@ -32,7 +32,7 @@ Examples:
   adjunct token explain                  whatever is wrong, and what to do about it
 
 PINs are asked for on the terminal, without echo. Scripts give them in files (--pin-file, --so-pin-file; - is standard input), in the \
-environment (ADJUNCT_PIN, ADJUNCT_SO_PIN; new ones in ADJUNCT_NEW_PIN), or in a pipe, a line each in the order they are asked for. \
+environment (ADJUNCT_PIN, ADJUNCT_SO_PIN; new ones in ADJUNCT_NEW_PIN), or in a pipe, a line each in the order they are asked for: each once, where a terminal asks for a new one twice, and no line more. \
 Never on the command line, where every user of the machine can read them.
 
 Exit status: 0 done, 1 it failed (one line says why), 2 the command line is wrong.";
@@ -141,6 +141,7 @@ impl Token {
     fn entered(&self, who: Who, pins: &Pins) -> Result<Session<'_>, Failure> {
         let session = self.session()?;
         let pin = pins.get(who)?;
+        secret::all_used()?;
         session.login(who.user_type(), &pin).map_err(|rv| self.failed(rv, Some(who)))?;
         Ok(session)
     }
@@ -182,7 +183,11 @@ impl Token {
                     format!("{path}: what it holds is not what was written there; `adjunct token repair` keeps all that can be read")
                 })
             }
-            rv => format!("{path}: {}; `adjunct token explain` may say more", name(rv)),
+            rv => {
+                let busy = Some(rv).filter(|rv| *rv == CKR_FUNCTION_FAILED).and_then(|_| admin::busy(&self.configured));
+                let other = || format!("{path}: {}; `adjunct token explain` may say more", name(rv));
+                busy.map_or_else(other, |busy| busy.0)
+            }
         };
         Failure::new(words)
     }

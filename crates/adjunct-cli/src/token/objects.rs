@@ -88,6 +88,10 @@ pub(super) fn flag(value: bool) -> zeroize::Zeroizing<Vec<u8>> {
     zeroize::Zeroizing::new(vec![if value { CK_TRUE } else { CK_FALSE }])
 }
 
+pub(super) fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
 pub(super) fn hex(bytes: &[u8]) -> String {
     bytes.iter().fold(String::new(), |mut text, byte| {
         let _ = write!(text, "{byte:02x}");
@@ -200,11 +204,14 @@ pub(super) fn one(token: &Token, session: &Session<'_>, word: &str) -> Result<Ro
     let mut found = chosen(token, session, word)?;
     match found.len() {
         1 => Ok(found.remove(0)),
-        _ => Err(several(word, &found)),
+        _ => Err(Failure::new(format!("{}; {ONE_OF_MANY}", several(word, &found)))),
     }
 }
 
-fn several(word: &str, rows: &[Row]) -> Failure {
+/// How one of several objects is named.
+pub(super) const ONE_OF_MANY: &str = "name one by the first column of `adjunct token objects`, or its class by --type (certificate, public-key, private-key, secret-key)";
+
+pub(super) fn several(word: &str, rows: &[Row]) -> Failure {
     let names: Vec<String> = rows.iter().map(|row| format!("{:.8} ({})", row.name, row.class)).collect();
     Failure::new(format!("{word}: {} objects: {}", rows.len(), names.join(", ")))
 }

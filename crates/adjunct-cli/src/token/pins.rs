@@ -1,6 +1,6 @@
 //! Tokens initialized, and their PINs.
 
-use super::secret::{NewPin, Pins, Who};
+use super::secret::{NewPin, Pins, Who, all_used, differ};
 use super::{Token, Which, of_file, say};
 use adjunct_pkcs11::admin;
 use adjunct_tool::Failure;
@@ -20,7 +20,8 @@ pub(super) struct Init {
     /// Seal both PINs by this machine's TPM 2.0: a copy of the file opens nowhere else, nor does a backup
     #[arg(long)]
     tpm: bool,
-    /// Where there is a token: remove it with all its objects
+    /// Where there is a token: remove it with all its objects. The security officer's PIN is asked for, and becomes the new token's; then a new PIN
+    /// of the user
     #[arg(long)]
     replace: bool,
     #[command(flatten)]
@@ -94,6 +95,8 @@ pub(super) fn init(args: &Init) -> Result<ExitCode, Failure> {
     // That of a token that goes becomes that of the new one.
     let so_pin = if seen.exists { args.pins.get(Who::Officer) } else { args.pins.get_new(Who::Officer) }?;
     let user_pin = args.pins.get_new(Who::User)?;
+    all_used()?;
+    differ(&so_pin, &user_pin)?;
     let new = admin::New {
         so_pin: &so_pin,
         user_pin: &user_pin,
@@ -112,8 +115,12 @@ pub(super) fn run(command: &Command) -> Result<ExitCode, Failure> {
     match command {
         Command::Set(args) | Command::Unlock(args) => {
             let token = Token::open(&args.which)?;
-            let session = token.entered(Who::Officer, &args.pins)?;
-            session.init_pin(&args.new.get(Who::User)?).map_err(|rv| token.failed(rv, None))?;
+            let session = token.session()?;
+            let (officer, new) = (args.pins.get(Who::Officer)?, args.new.get(Who::User)?);
+            all_used()?;
+            differ(&officer, &new)?;
+            session.login(Who::Officer.user_type(), &officer).map_err(|rv| token.failed(rv, Some(Who::Officer)))?;
+            session.init_pin(&new).map_err(|rv| token.failed(rv, None))?;
             say("The user has a new PIN.");
         }
         Command::Change(args) => {
@@ -122,6 +129,7 @@ pub(super) fn run(command: &Command) -> Result<ExitCode, Failure> {
             let session = token.session()?;
             let old = args.pins.get(who)?;
             let new = args.new.get(who)?;
+            all_used()?;
             if args.so {
                 // The officer's PIN is that of whoever is logged in.
                 session.login(who.user_type(), &old).map_err(|rv| token.failed(rv, Some(who)))?;

@@ -473,6 +473,19 @@ fn content(backup: &[u8]) -> std::result::Result<(&[u8], u64), &'static str> {
     if fits { Ok((&all[BACKUP_HEAD..], time)) } else { Err("is not whole, or was changed") }
 }
 
+/// Checks without a PIN that a file is a whole backup, and that it may take its place: that no token is there, or that it is to be replaced.
+///
+/// # Errors
+/// As [`restore`].
+pub fn restorable(token: &Configured, backup: &[u8], replace: bool) -> Result<()> {
+    let (bytes, _) = content(backup).map_err(|why| Error(format!("the file {why}")))?;
+    Initialized::read(bytes, None).map_err(|_| Error("the file is damaged".to_owned()))?;
+    if !replace && place(token).look().map_err(line(token))?.is_some() {
+        return Err(Error(format!("{}: there is a token already", token.path.display())));
+    }
+    Ok(())
+}
+
 /// The contents of a backup, with its time.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Restored {

@@ -358,8 +358,20 @@ fn repair_alone(token: &Configured, place: &Place, held: &Held, holder: Holder, 
     }
     let (tpm, roles) = (Tpm::new(token.tpm.clone()), repair::roles(&bytes, header.version));
     let opened = open(&header, &roles, holder, pin, &tpm);
+    let role = roles[holder as usize].as_ref();
+    let is_certain = role.is_some_and(|role| repair::is_certain(&bytes, header.version, holder, role));
+    let undecided = || {
+        // Nothing was learnt of the PIN.
+        let _ = tries.map(|tries| pins::count(&file, holder, tries));
+        Err(Error(format!(
+            "this PIN does not open the token, and may be right all the same: the record that checks the {}'s PIN is damaged; no try was counted; repair with the PIN of the {}, or restore a backup",
+            whose(holder),
+            whose(other(holder))
+        )))
+    };
     let keys = match opened {
         Ok(Some(keys)) => keys,
+        Ok(None) if !is_certain => return undecided(),
         Ok(None) => {
             let left = tries.map_or_else(String::new, |tries| format!("; {} left", words::tries(TRIES - tries - 1)));
             return Err(Error(format!("wrong PIN of the {}{left}", whose(holder))));
@@ -372,8 +384,11 @@ fn repair_alone(token: &Configured, place: &Place, held: &Held, holder: Holder, 
     if let Some(role) = &roles[holder as usize]
         && repair::is_of_before(&bytes, &keys, header.version, holder, role)
     {
+        if header.version == format::Version::Two && !is_certain {
+            return undecided();
+        }
         // It counts as a wrong one.
-        let other = if holder == Holder::User { "security officer" } else { "user" };
+        let other = whose(other(holder));
         return Err(Error(format!(
             "the {}'s PIN was changed after this one, and what tells of that cannot be read; repair with the PIN of the {other}, or restore a backup",
             whose(holder)

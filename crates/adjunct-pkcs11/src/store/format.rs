@@ -535,6 +535,14 @@ pub fn frame_head(bytes: &[u8]) -> Option<(u64, &[u8])> {
     Some((u64_at(head, 8), records.get(..u32_at(head, 4) as usize).unwrap_or(records)))
 }
 
+/// The records of a frame that bytes begin with, if its checksum says that they are as they were written.
+pub fn whole_frame(bytes: &[u8], version: Version) -> Option<Vec<Record<'_>>> {
+    let (_, records) = frame_head(bytes)?;
+    let whole = bytes.get(..FRAME_HEAD + u32_at(bytes, 4) as usize + FRAME_TAIL)?;
+    let fits = frame_crc(whole, version) == Some(u32_at(whole, whole.len() - 4));
+    self::records(records, version).ok().filter(|_| fits)
+}
+
 /// Makes a frame of records, behind the one that it follows; `link` makes its link of its head and of the records.
 ///
 /// # Errors

@@ -87,6 +87,21 @@ pub fn roles(bytes: &[u8], version: Version) -> [Option<Role>; 2] {
     found.map(|found| found.map(|(_, role)| role))
 }
 
+/// Whether it is certain that a PIN which does not open `role` is wrong: the role is as it was written, and the last of that holder's. Where damage
+/// may have hit it, or (in version 1) a newer one, the PIN may be right.
+pub fn is_certain(bytes: &[u8], version: Version, which: Holder, role: &Role) -> bool {
+    if Initialized::read(bytes, None).is_ok() {
+        return true;
+    }
+    let frames = frames_of(bytes);
+    let is_it = |record: &Record<'_>| {
+        place_of(record) == Some(which as usize) && Role::decode(record.body, version).as_ref() == Ok(role)
+    };
+    version == Version::Two
+        && (0..frames.len())
+            .any(|at| format::whole_frame(&frames[at..], version).is_some_and(|records| records.iter().any(is_it)))
+}
+
 /// Whether a PIN that opens `role` in a damaged file may have been changed since: there is a newer role of that holder's, or behind it what is left
 /// of one. In version 1 a file holds the roles of PINs that were changed, too, which open it as well as the last one.
 pub fn is_of_before(bytes: &[u8], keys: &Keys, version: Version, which: Holder, role: &Role) -> bool {

@@ -64,6 +64,39 @@ fn tries_count_in_repair() {
     assert_eq!(words(repair(&token, false, PIN)), "the user's PIN is locked");
 }
 
+/// A bit that flipped in the record by which a PIN is checked makes no right PIN wrong, nor does it cost a try.
+#[test]
+fn a_damaged_record_makes_no_pin_wrong() {
+    let folder = tempfile::tempdir().unwrap();
+    let token = token(&folder);
+    let whole = std::fs::read(&token.path).unwrap();
+    let role = FRAMES + 24;
+    // The record's head, the role's cost, salt and secret, and how that opens the token key.
+    for at in [role + 9, role + 24, role + 64 + 2, role + 64 + 20, role + 64 + 60, role + 64 + 100, role + 64 + 150] {
+        let mut bytes = whole.clone();
+        bytes[at] ^= 1;
+        std::fs::write(&token.path, &bytes).unwrap();
+        for _ in 0..4 {
+            let refused = words(repair(&token, false, PIN));
+            assert!(!refused.contains("wrong PIN"), "{at}: {refused}");
+        }
+        assert_eq!(examine(&token).users[0].tries_left, Some(3), "{at}");
+        assert!(matches!(repair(&token, true, SO_PIN), Ok(Repaired::Anew { .. })), "{at}");
+        for left in token.path.parent().unwrap().read_dir().unwrap().flatten() {
+            std::fs::remove_file(left.path()).unwrap();
+        }
+    }
+    // Where the record is whole a wrong PIN is wrong, and counts.
+    let mut bytes = whole.clone();
+    bytes[20 + 16] ^= 1;
+    std::fs::write(&token.path, &bytes).unwrap();
+    assert_eq!(words(repair(&token, false, b"wrong")), "wrong PIN of the user; 2 tries left");
+    for pin in [&b""[..], b"123", &[b'x'; 256]] {
+        assert_eq!(words(repair(&token, false, pin)), "a PIN has 4 to 255 bytes; no try was counted");
+    }
+    assert_eq!(examine(&token).users[0].tries_left, Some(2));
+}
+
 #[test]
 fn a_backup_is_restored_whole_or_not_at_all() {
     let folder = tempfile::tempdir().unwrap();

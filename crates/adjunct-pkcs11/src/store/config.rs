@@ -219,12 +219,21 @@ pub struct Stores {
 
 /// Reads which stores are configured. Makes none.
 pub fn stores() -> Stores {
-    let Whole { tokens, slots, wrong, .. } = whole();
+    let Whole { tokens, mut slots, wrong, .. } = whole();
     let (mut stores, mut wrong) = (BTreeMap::new(), Vec::from_iter(wrong));
     for token in tokens.into_values() {
         let store = Store::new(token.path.clone(), token.read_only, token.tpm.clone());
-        wrong.extend(store.check(|trouble| token.is_others(trouble)));
-        stores.insert(token.slot, store);
+        let mut others = false;
+        wrong.extend(store.check(|trouble| {
+            others = token.is_others(trouble);
+            others
+        }));
+        if others {
+            // Programs report a slot in their list whose token they cannot ask.
+            slots.iter_mut().for_each(|slots| slots.retain(|slot| *slot != token.slot));
+        } else {
+            stores.insert(token.slot, store);
+        }
     }
     Stores { stores, slots, wrong }
 }

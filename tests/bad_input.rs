@@ -37,9 +37,10 @@ impl Machine {
             return None;
         }
         let lab = Lab::new();
-        for folder in ["tmp", "home"] {
+        // Under a home that others could write to root runs nothing.
+        for (folder, mode) in [("tmp", 0o1777), ("home", 0o755)] {
             std::fs::create_dir(lab.path(folder)).expect("a folder");
-            std::fs::set_permissions(lab.path(folder), std::fs::Permissions::from_mode(0o777)).expect("its rights");
+            std::fs::set_permissions(lab.path(folder), std::fs::Permissions::from_mode(mode)).expect("its rights");
         }
         // Where packages are installed meanwhile, files vanish between their listing and their copying.
         let copied = (0..20).any(|_| {

@@ -21,7 +21,7 @@ const LOADS: [&str; 6] = ["module", "identity", "dynamic_path", "engine_id", "so
 /// # Errors
 /// [`Failure`] that says who else could change it.
 pub fn file(config: &Path) -> Result<(), Failure> {
-    match changeable_now(config).filter(|_| nix::unistd::geteuid().is_root()) {
+    match no_root_s(config).filter(|_| nix::unistd::geteuid().is_root()) {
         None => Ok(()),
         Some(why) => Err(refused(config, &why)),
     }
@@ -57,6 +57,12 @@ pub fn enabling(config: &Path) -> String {
     }
 }
 
+/// Why a file or folder is not root's alone, or is neither.
+fn no_root_s(path: &Path) -> Option<String> {
+    let neither = std::fs::metadata(path).is_ok_and(|found| !found.is_file() && !found.is_dir());
+    if neither { Some(format!("{} is no regular file", path.display())) } else { changeable_now(path) }
+}
+
 fn refused(config: &Path, why: &str) -> Failure {
     Failure::new(format!(
         "{}: {}; root runs nothing under it and leaves it alone: run this as the user whose file it is, or make all of it root's",
@@ -77,10 +83,10 @@ impl Includes for RootsAlone {
                 Err(why)
             }
         };
-        refuse(changeable_now(path))?;
+        refuse(no_root_s(path))?;
         let files = FromDisk.read(path)?;
         // A link in a folder of root's may lead to another's file.
-        files.iter().try_for_each(|(file, _)| refuse(changeable_now(file)))?;
+        files.iter().try_for_each(|(file, _)| refuse(no_root_s(file)))?;
         Ok(files)
     }
 }

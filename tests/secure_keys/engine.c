@@ -1,30 +1,13 @@
 /* Keys that only the test card can use, by low-level RSA and EC_KEY calls: the engine has them. */
 #define OPENSSL_SUPPRESS_DEPRECATED
-#include "common.h"
+#include "libcrypto.h"
 #include <openssl/ec.h>
 #include <openssl/ecdsa.h>
 #include <openssl/engine.h>
-#include <openssl/err.h>
 #include <openssl/objects.h>
 #include <openssl/rsa.h>
 
 static const unsigned char digest[32] = "a digest that is signed ........";
-
-static const char *failed(const char *what) {
-    static char text[1024];
-    const char *data = "";
-    int flags = 0;
-    unsigned long error = ERR_peek_last_error_all(NULL, NULL, NULL, &data, &flags);
-    char reason[256] = "";
-    ERR_error_string_n(error, reason, sizeof reason);
-    snprintf(text, sizeof text, "%s: %s: %s", what, reason, data ? data : "");
-    ERR_clear_error();
-    return text;
-}
-
-static BIGNUM *number(const unsigned char *bytes, size_t length) {
-    return BN_bin2bn(bytes, (int)length, NULL);
-}
 
 static RSA *rsa(void) {
     struct key *key = find("rsa");

@@ -1,29 +1,12 @@
 /* Keys that only the test card can use, by EVP: the provider has them, and the default provider alone checks what comes of them. */
-#include "common.h"
+#include "libcrypto.h"
 #include <openssl/core_names.h>
-#include <openssl/err.h>
 #include <openssl/evp.h>
 #include <openssl/param_build.h>
 
 #define OURS "provider=adjunct"
 #define STOCK "provider=default"
 static const unsigned char message[] = "a message that is signed";
-
-static const char *failed(const char *what) {
-    static char text[1024];
-    const char *data = "";
-    int flags = 0;
-    unsigned long error = ERR_peek_last_error_all(NULL, NULL, NULL, &data, &flags);
-    char reason[256] = "";
-    ERR_error_string_n(error, reason, sizeof reason);
-    snprintf(text, sizeof text, "%s: %s: %s", what, reason, data ? data : "");
-    ERR_clear_error();
-    return text;
-}
-
-static BIGNUM *number(const unsigned char *bytes, size_t length) {
-    return BN_bin2bn(bytes, (int)length, NULL);
-}
 
 /* The key, or its public half alone. */
 static EVP_PKEY *import(const char *name, int private, const char *properties) {

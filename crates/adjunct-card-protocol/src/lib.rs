@@ -51,6 +51,14 @@ use wire::{Kind, Status};
 pub const SYSTEM: &str = "/run/adjunct";
 /// The socket in a daemon's folder.
 pub const SOCKET: &str = "cards.sock";
+/// The end of the names of domains' sockets.
+pub const SUFFIX: &str = ".sock";
+
+/// The name of a domain's socket without its [`SUFFIX`], which is also that by which systemd gives it: `ep11-00.0005`.
+pub fn socket_name(mode: &str, card: u8, domain: u16) -> String {
+    format!("{mode}-{card:02x}.{domain:04x}")
+}
+
 /// Milliseconds before this process asks again after it found no daemon, and ([`SOON`]) where the next connection may be taken soon.
 const NOBODY: u64 = 1000;
 const SOON: u64 = 20;

@@ -26,9 +26,9 @@
 #![forbid(unsafe_code)]
 
 use crate::connection::{self, Peer, Refused};
-use crate::crowd;
 use crate::frame::{self, FIELD, Frame, Head, Service};
 use crate::reference::{self, Class, Reference};
+use crate::{SUFFIX, crowd};
 use adjunct_base::catalogue::Refusal;
 use adjunct_base::environment::secure_env;
 use adjunct_base::memory::zeros;
@@ -185,7 +185,7 @@ type Place = u32;
 
 /// The socket of a card and domain; `None` where the path is too long.
 fn address(folder: &Path, mode: &str, place: Place) -> Option<SocketAddrUnix> {
-    SocketAddrUnix::new(folder.join(format!("{mode}-{:02x}.{:04x}.sock", place >> 16, place & 0xffff))).ok()
+    SocketAddrUnix::new(folder.join(crate::socket_name(mode, (place >> 16) as u8, place as u16) + SUFFIX)).ok()
 }
 
 /// The card and domain of a socket's name, of that mode.
@@ -195,7 +195,7 @@ fn place(name: &str, mode: &str) -> Option<Place> {
         let fits = text.len() == count && text.bytes().all(lower);
         fits.then(|| u32::from_str_radix(text, 16).ok()).flatten()
     };
-    let (card, domain) = name.strip_prefix(mode)?.strip_prefix('-')?.strip_suffix(".sock")?.split_once('.')?;
+    let (card, domain) = name.strip_prefix(mode)?.strip_prefix('-')?.strip_suffix(SUFFIX)?.split_once('.')?;
     Some(digits(card, 2)? << 16 | digits(domain, 4)?)
 }
 

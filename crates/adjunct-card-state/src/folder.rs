@@ -12,7 +12,7 @@ pub use adjunct_card_protocol::SYSTEM;
 
 /// The name of a domain's socket, which is also that by which systemd gives it: `ep11-00.0005`.
 pub fn socket_name(mode: Mode, card: u8, domain: u8) -> String {
-    format!("{}-{card:02x}.{domain:04x}", mode.word())
+    adjunct_card_protocol::socket_name(mode.word(), card, domain.into())
 }
 
 /// A daemon's folder.
@@ -54,7 +54,7 @@ impl Folder {
 
     /// The socket of a domain, for programs whose keys belong to it.
     pub fn domain_socket(&self, mode: Mode, card: u8, domain: u8) -> PathBuf {
-        self.0.join(format!("{}.sock", socket_name(mode, card, domain)))
+        self.0.join(socket_name(mode, card, domain) + adjunct_card_protocol::SUFFIX)
     }
 
     /// The socket of tools.

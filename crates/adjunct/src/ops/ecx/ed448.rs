@@ -34,13 +34,9 @@ pub fn public(
     private: &Private<KEY>,
     library: impl FnOnce(&[u8; KEY]) -> Option<[u8; KEY]>,
 ) -> Result<[u8; KEY], Error> {
-    if private.0.clear().is_none() {
-        let public = other_half(private, library)?;
-        count(Function::Ed448Keygen, Outcome::Card);
-        return Ok(public);
-    }
-    let computed = |private: &_| first(Function::Ed448Keygen, cpu::ed448_public(private), || library(private));
-    private.public(|private| computed(private).ok_or(FAILED))
+    private.public_counted(Function::Ed448Keygen, |private| {
+        first(Function::Ed448Keygen, cpu::ed448_public(private), || library(private)).ok_or(FAILED)
+    })
 }
 
 /// The public key of a private key that is imported or checked. A part of that, which counts nothing.

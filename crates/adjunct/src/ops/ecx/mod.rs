@@ -66,17 +66,27 @@ impl<const N: usize> Private<N> {
     }
 
     /// The public half: by `clear` of a clear key, and else as the card gives it.
-    fn public<E>(&self, clear: impl FnOnce(&[u8; N]) -> Result<[u8; N], E>) -> Result<[u8; N], E>
-    where
-        E: From<Error>,
-    {
+    fn public(&self, clear: impl FnOnce(&[u8; N]) -> Result<[u8; N], Error>) -> Result<[u8; N], Error> {
         match &self.0 {
             Material::Clear(private) => clear(private),
             Material::Elsewhere(elsewhere) => {
                 let public = elsewhere.public(N)?;
-                Ok(public[..].try_into().map_err(|_| elsewhere.wrong())?)
+                public[..].try_into().map_err(|_| elsewhere.wrong())
             }
         }
+    }
+
+    /// The public half as an operation, which counts as `function`: by `clear` of a clear key, which counts itself, and else as the card gives it.
+    fn public_counted(
+        &self,
+        function: Function,
+        clear: impl FnOnce(&[u8; N]) -> Result<[u8; N], Error>,
+    ) -> Result<[u8; N], Error> {
+        let public = self.public(clear)?;
+        if self.0.elsewhere().is_some() {
+            count(function, Outcome::Card);
+        }
+        Ok(public)
     }
 }
 

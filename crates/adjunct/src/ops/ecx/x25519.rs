@@ -31,12 +31,7 @@ fn clear_public(private: &[u8; KEY]) -> [u8; KEY] {
 /// # Errors
 /// Those of a card's key.
 pub fn public(private: &Private<KEY>) -> Result<[u8; KEY], Error> {
-    if private.0.clear().is_none() {
-        let public = other_half(private)?;
-        count(Function::X25519Keygen, Outcome::Card);
-        return Ok(public);
-    }
-    private.public(|private| Ok(clear_public(private)))
+    private.public_counted(Function::X25519Keygen, |private| Ok(clear_public(private)))
 }
 
 /// The public key of a private key that is imported or checked. A part of that, which counts nothing.

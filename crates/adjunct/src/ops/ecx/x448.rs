@@ -32,13 +32,9 @@ pub fn public(
     private: &Private<KEY>,
     library: impl FnOnce(&[u8; KEY]) -> Option<[u8; KEY]>,
 ) -> Result<[u8; KEY], Error> {
-    if private.0.clear().is_none() {
-        let public = other_half(private, library)?;
-        count(Function::X448Keygen, Outcome::Card);
-        return Ok(public);
-    }
-    let computed = |private: &_| first(Function::X448Keygen, cpu::x448_public(private), || library(private));
-    private.public(|private| computed(private).ok_or(FAILED))
+    private.public_counted(Function::X448Keygen, |private| {
+        first(Function::X448Keygen, cpu::x448_public(private), || library(private)).ok_or(FAILED)
+    })
 }
 
 /// The public key of a private key that is imported or checked. A part of that, which counts nothing.

@@ -194,31 +194,27 @@ fn by_measure(decisive: &[&str], rows: &BTreeMap<&str, &Measured>) -> Result<Str
     let calls = decisive.join(" + ");
     if let Some((row, jdk, module)) = worst.filter(|_| ratio >= 1.0) {
         Err(format!(
-            "{row}: {} us in the module, {} us in the JDK, {:.1} times slower; {calls} together {ratio:.1} times faster",
-            digits(module),
-            digits(jdk),
-            module / jdk
+            "{row}: {}; {calls} together {ratio:.1} times faster, but no call may be slower",
+            compared(jdk, module)
         ))
     } else if ratio >= WINS {
-        Ok(format!(
-            "{calls}: {} us in the module, {} us in the JDK, {ratio:.1} times faster",
-            digits(module),
-            digits(jdk)
-        ))
+        Ok(format!("{calls}: {}", compared(jdk, module)))
     } else if ratio >= 1.0 {
-        Err(format!(
-            "{calls}: {} us in the module, {} us in the JDK: less than {WINS} times faster",
-            digits(module),
-            digits(jdk)
-        ))
+        Err(format!("{calls}: {}; worth it from {WINS} times on", compared(jdk, module)))
     } else {
-        Err(format!(
-            "{calls}: {} us in the module, {} us in the JDK, {:.1} times slower",
-            digits(module),
-            digits(jdk),
-            1.0 / ratio
-        ))
+        Err(format!("{calls}: {}", compared(jdk, module)))
     }
+}
+
+/// What a call takes in the module and in the JDK, and how these compare, for people. What is one to one when rounded is neither faster nor slower.
+fn compared(jdk: f64, module: f64) -> String {
+    let ratio = jdk / module;
+    let (times, word) = if ratio >= 1.0 { (ratio, "faster") } else { (1.0 / ratio, "slower") };
+    let said = match format!("{times:.1}").as_str() {
+        "1.0" => "about as fast as the JDK's own (1.0 times)".to_owned(),
+        times => format!("{times} times {word}"),
+    };
+    format!("{} us in the module, {} us in the JDK, {said}", digits(module), digits(jdk))
 }
 
 /// Three digits.
@@ -385,15 +381,22 @@ mod tests {
         ];
         let choices = choose(For::TlsServer, Some(&rows), |_| true);
         assert_eq!(enabled(&choices), ["CKM_RSA_PKCS", "CKM_RSA_PKCS_PSS"]);
-        assert!(choices[3].why.contains("CKR_X") && choices[1].why.contains("less than 1.1"), "{choices:?}");
+        assert!(choices[3].why.contains("CKR_X") && choices[1].why.contains("worth it from 1.1"), "{choices:?}");
         assert_eq!(enabled(&choose(For::TlsClient, Some(&rows), |_| true)), ["CKM_ECDSA"]);
         assert_eq!(enabled(&choose(For::TlsServer, Some(&rows), |m| m != "CKM_RSA_PKCS_PSS")), ["CKM_RSA_PKCS"]);
         let mixed = [row("gcm-64", 10.0, 12.0), row("gcm-16k", 100.0, 20.0)];
         let why = &choose(For::TlsServer, Some(&mixed), |_| true)[5].why;
         assert_eq!(
             why,
-            "gcm-64: 12.0 us in the module, 10.0 us in the JDK, 1.2 times slower; gcm-64 + gcm-16k together 3.4 times faster"
+            "gcm-64: 12.0 us in the module, 10.0 us in the JDK, 1.2 times slower; gcm-64 + gcm-16k together 3.4 times faster, but \
+             no call may be slower"
         );
+        let near = |jdk, module| choose(For::TlsServer, Some(&[row("ecdh", jdk, module)]), |_| true)[2].why.clone();
+        for (jdk, module) in [(100.0, 102.0), (102.0, 100.0)] {
+            let why = near(jdk, module);
+            assert!(why.contains("about as fast as the JDK's own (1.0 times)"), "{why}");
+        }
+        assert!(near(100.0, 120.0).ends_with("1.2 times slower") && near(120.0, 100.0).ends_with("1.2 times faster"));
         let rules = choose(For::All, None, |_| true);
         assert_eq!(enabled(&rules), ["CKM_RSA_PKCS", "CKM_RSA_PKCS_PSS", "CKM_ECDSA"]);
         assert!(rules.iter().all(|c| !c.why.is_empty()));

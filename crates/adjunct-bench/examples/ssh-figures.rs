@@ -62,7 +62,7 @@ fn run(args: &Args) -> Result<(), Failure> {
 }
 
 fn limits(args: &Args) -> Limits {
-    Limits { least: args.rounds.into(), most: args.rounds.into(), budget: Duration::ZERO }
+    Limits { least: args.rounds.into(), most: args.rounds.into(), budget: Duration::ZERO, end: Duration::MAX }
 }
 
 /// Prints a ratio of two medians beside the one to reach.
@@ -83,7 +83,7 @@ fn copies(args: &Args, rig: &mut Rig, [stock, adjunct]: &[Side; 2]) -> Result<()
         ("adjunct, aes128-gcm", adjunct, suite(GCM)),
     ];
     let measure = |job: usize| rig.transfer(jobs[job].1, &jobs[job].2, &data, &mut |_| {});
-    let (costs, done) = interleave(jobs.len(), &limits(args), measure, |_, _| {});
+    let (costs, done) = interleave(jobs.len(), &limits(args), || Duration::ZERO, |_| true, measure);
     done?;
     println!("\nA copy of {} MB                       MB/s           CPU seconds, both sides", args.megabytes);
     let mut rates = Vec::new();
@@ -138,7 +138,7 @@ fn logins(args: &Args, rig: &mut Rig, sides: &[Side; 2]) -> Result<(), Failure> 
         }
         Ok(cost)
     };
-    let (costs, done) = interleave(jobs.len(), &limits(args), measure, |_, _| {});
+    let (costs, done) = interleave(jobs.len(), &limits(args), || Duration::ZERO, |_| true, measure);
     done?;
     let of = |side: usize, part: &dyn Fn(&Times) -> f64| Spread::of(&all[side].iter().map(part).collect::<Vec<_>>());
     println!("\nA login, ecdh-sha2-nistp384 and ecdsa-sha2-nistp384: CPU microseconds of both sides");

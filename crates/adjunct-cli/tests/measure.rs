@@ -53,15 +53,16 @@ fn data_costs_more_than_none() {
     let data = Data::new(rig.place().dir(), "data", 100_000_001).unwrap();
     let (side, suite) = (Side::as_is("as is"), Suite { cipher: "aes256-ctr".to_owned(), ..Suite::default() });
     let mut got = 0;
-    let limits = Limits { least: 3, most: 3, budget: Duration::ZERO };
+    let limits = Limits { least: 3, most: 3, budget: Duration::ZERO, end: Duration::MAX };
     let (costs, done) = interleave(
         2,
         &limits,
+        || Duration::ZERO,
+        |_| true,
         |job| match job {
             0 => rig.login(&side, &suite),
             _ => rig.transfer(&side, &suite, &data, &mut |n| got += n),
         },
-        |_, _| {},
     );
     done.unwrap();
     assert_eq!(got, 3 * data.bytes());

@@ -11,10 +11,14 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::time::{Duration, Instant};
-use tune_figures::figures;
+use tune_figures::figures_sure_to;
 
 const INCLUDE_SSH: &str = "Include /etc/ssh/ssh_config.d/*.conf\nHost *\n    SendEnv LANG LC_*\n";
 const INCLUDE_SSHD: &str = "Include /etc/ssh/sshd_config.d/*.conf\nUsePAM yes\nSubsystem sftp internal-sftp\n";
+
+fn figures() -> Value {
+    figures_sure_to(0.01)
+}
 
 /// A system's /etc below a folder, and a folder for temporary files.
 struct Etc {
@@ -444,6 +448,48 @@ fn no_clear_difference_changes_nothing() {
     // Who asks for a policy gets its files.
     text(&etc.run(&["--from", from, "--apply", "--policy", "modern"]));
     assert!(etc.path(SSH).exists() && etc.path(SSHD).exists());
+}
+
+/// The figures of a busy machine, which tell nothing: the order stays, with the reason and what to do; a policy writes an order all the same.
+#[test]
+fn figures_that_tell_nothing_leave_the_order_and_say_why() {
+    let Some(etc) = Etc::new() else { return };
+    let before = etc.all();
+    let mut busy = figures_sure_to(0.83);
+    let fewer = json!([{"what": "copies", "times": 1, "usual": 2}]);
+    busy["survey"]["fewer"] = fewer;
+    etc.write("busy.json", &busy.to_string());
+    let from = etc.path("busy.json");
+    let from = from.to_str().unwrap();
+    let told = text(&etc.run(&["--from", from, "--apply"]));
+    for part in [
+        "the order of ssh's ciphers stays, chacha20-poly1305@openssh.com first: whether aes128-gcm@openssh.com is faster could not be told",
+        "the figures vary by 83 %",
+        "(copies once in place of 2 times)",
+        "sudo adjunct ssh tune --quick --time 180 --apply",
+        "sudo adjunct setup --policy compat",
+        "nothing has to be changed",
+    ] {
+        assert!(told.contains(part), "'{part}' is not in: {told}");
+    }
+    assert_eq!(etc.all(), before);
+    let json = |words: &[&str]| -> Value {
+        let out = etc.run(&[&["--from", from, "--json"], words].concat());
+        serde_json::from_slice(&out.stdout).unwrap()
+    };
+    let left = json!({"why": "unclear", "first": "chacha20-poly1305@openssh.com", "instead": "aes128-gcm@openssh.com", "varies": 83.0});
+    assert_eq!(json(&[])["left"], left);
+    // A clear gain, and a policy, leave nothing.
+    assert!(etc.json(&[])["left"].is_null() && json(&["--policy", "compat"])["left"].is_null());
+    text(&etc.run(&["--from", from, "--apply", "--policy", "compat"]));
+    if adjunct::cpu::features().has(adjunct::catalogue::Feature::Aes) {
+        assert_eq!(list(&etc.read(SSH), "Ciphers")[0], "aes128-gcm@openssh.com");
+    }
+    text(&etc.run(&["--undo"]));
+    // Figures that are sure, and alike, are another reason.
+    let alike = all_alike(&etc);
+    let out = etc.run(&["--from", alike.to_str().unwrap(), "--json"]);
+    assert_eq!(serde_json::from_slice::<Value>(&out.stdout).unwrap()["left"]["why"], "same");
 }
 
 #[test]

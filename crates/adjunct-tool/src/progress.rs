@@ -21,6 +21,9 @@ const NEARLY: Duration = Duration::from_millis(500);
 /// Less than this part says too little of how long the rest will take.
 const TELLS: f64 = 0.03;
 
+/// How much of work that takes longer than was thought is shown as done.
+const LATE: f64 = 0.9;
+
 /// The moment at which it will be done, by what is known.
 #[derive(Debug, Default, Clone)]
 struct End(Arc<Mutex<Option<Instant>>>);
@@ -132,6 +135,14 @@ impl Progress {
         self.show(spent / (spent + left.max(0.0)).max(1e-9), what, Some(left));
     }
 
+    /// Sets the bar of work that was thought to take so long, in seconds, and of which no more is known. What takes longer is not shown as nearly done:
+    /// the bar stays where it is, and beside it is the time that it has taken.
+    pub fn set_expected(&self, expected: f64, what: &str) {
+        let spent = self.start.elapsed().as_secs_f64();
+        let part = spent / expected.max(1e-9);
+        self.show(part.min(LATE), what, (part < LATE).then_some(expected - spent));
+    }
+
     fn show(&self, part: f64, what: &str, left: Option<f64>) {
         let left = left.and_then(|left| Duration::try_from_secs_f64(left.clamp(0.0, LONGEST)).ok());
         *self.end.lock() = left.and_then(|left| Instant::now().checked_add(left));
@@ -220,6 +231,11 @@ mod tests {
         assert_eq!(progress.end.text(progress.start), "1:00 left");
         progress.set_left(0.2, "overdue");
         assert_eq!(progress.end.text(progress.start), "for 0:00", "nothing is said to be left of what goes on");
+        progress.set_expected(1e6, "as expected");
+        assert!(progress.bar.position() < 2 && progress.end.text(progress.start).ends_with(" left"));
+        progress.set_expected(0.0, "late");
+        assert_eq!(progress.bar.position(), (LATE * LENGTH as f64) as u64);
+        assert_eq!(progress.end.text(progress.start), "for 0:00");
         assert_eq!(progress.aside(|| 7), 7);
     }
 }

@@ -1,6 +1,7 @@
 //! The end of a run: what is shown and kept, whole or not.
 
 use super::config::Program;
+use super::left::Left;
 use super::options::Args;
 use super::plan::{Plan, Wish};
 use super::policy::Policy;
@@ -19,7 +20,7 @@ pub(super) fn partly(
     json: Option<&Sink>,
 ) -> Result<ExitCode, Failure> {
     let (plans, policy) = (Vec::new(), policy.name());
-    let document = report::Document { survey, policy, plans, buys: None, gain: None, applied: false };
+    let document = report::Document { survey, policy, plans, buys: None, gain: None, left: None, applied: false };
     let written = ended.write_json(json, &document);
     let shown = match json {
         Some(Sink::Stdout) => Ok(()),
@@ -28,17 +29,28 @@ pub(super) fn partly(
     ended.told(written.and(shown)).map(|()| ExitCode::FAILURE)
 }
 
+/// The outcome of a run, besides the files.
+pub(super) struct Told<'a> {
+    pub gain: Option<&'a gain::Gain>,
+    /// Why ssh's order of ciphers is left as it is.
+    pub left: Option<&'a Left>,
+    /// Logins that were tried, a line each.
+    pub tried: &'a [String],
+    /// Reasons to doubt the figures, a line each.
+    pub doubts: &'a [String],
+}
+
 /// Shows survey, plans and gain, writes files where that is wanted, and ends the run.
 pub(super) fn finish(
     (args, json): (&Args, Option<&Sink>),
     wish: &Wish<'_>,
     survey: &Survey,
     plans: &[Plan],
-    gain: Option<&gain::Gain>,
-    (tried, doubts): (&[String], &[String]),
+    outcome: &Told<'_>,
     reload: Option<&apply::Reload>,
 ) -> Result<ExitCode, Failure> {
     let policy = wish.policy;
+    let Told { gain, tried, doubts, .. } = *outcome;
     let applied = args.apply && plans.iter().any(Plan::changes);
     let server = plans.iter().any(|p| p.program == Program::Sshd && p.changes());
     let told = applied && server && args.reload && reload.is_some();
@@ -51,6 +63,7 @@ pub(super) fn finish(
         plans: plans.iter().map(report::Planned::of).collect(),
         buys: gain.map(|gain| gain.copying.clone()),
         gain,
+        left: outcome.left,
         applied,
     };
     match json {

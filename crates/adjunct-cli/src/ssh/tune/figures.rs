@@ -5,9 +5,9 @@ use super::options::Args;
 use super::order::Lists;
 use super::plan::{self, Ground};
 use super::policy::Policy;
-use super::survey::{self, Survey, Wanted};
+use super::survey::{self, Fewer, Survey, Wanted};
 use super::system::Service;
-use super::{gain, last, system};
+use super::{gain, system};
 use crate::counted::{Counted, Served};
 use crate::ssh::lab::Programs;
 use crate::ssh::measure::side::Modules;
@@ -18,7 +18,7 @@ use adjunct_tool::interrupt::interrupted;
 use adjunct_tool::progress::Progress;
 use serde::Deserialize;
 use std::path::Path;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 /// How long to measure.
 pub(super) fn budget(args: &Args) -> Duration {
@@ -31,17 +31,16 @@ pub(super) struct Sides<'a> {
     pub today: &'a Side,
 }
 
-/// Figures that are less sure than this may hide a difference that matters.
-pub(super) const NOISY: f64 = 0.08;
-
-/// Measures these suites, stock and with adjunct. Where adjunct serves already as OpenSSL is configured, stock is the default provider alone.
+/// Measures these suites, stock and with adjunct. Where adjunct serves already as OpenSSL is configured, stock is the default provider alone. Where it
+/// does not tell whether the change brings something, copies are measured until the budget is spent.
 pub(super) fn tried(
     rig: &mut Rig,
     sides: &Sides<'_>,
     choices: &[&gain::Choice],
     counted: &Counted,
     (budget, progress): (Duration, &Progress),
-) -> Result<gain::Trial, Failure> {
+) -> Result<(gain::Trial, Vec<Fewer>), Failure> {
+    let start = Instant::now();
     let before = counted.served()?;
     // A login that fails is told of where it matters.
     let _ = rig.login(sides.today, &Suite::default());
@@ -52,19 +51,13 @@ pub(super) fn tried(
     let accelerated = sides.module.or(on_already.then_some(sides.today));
     let mut all = vec![(gain::With::Stock, stock)];
     all.extend(accelerated.map(|side| (gain::With::Adjunct, side)));
-    let trial = |rig: &mut Rig, budget| {
-        survey::trial(rig, &all, choices, budget, progress).map(|steps| gain::Trial { on_already, steps })
+    let settled = |steps: &[gain::Step]| match choices {
+        [now, new] => gain::settled(&gain::Trial { on_already, steps: steps.to_vec() }, now, new),
+        _ => true,
     };
-    let first = trial(rig, budget)?;
-    // On a busy machine once more, and longer, before "no clear difference" is said.
-    let unclear = |trial: &gain::Trial| match choices {
-        [now, new] => gain::brings(trial, last(trial), now, new).copies == Some(gain::Verdict::Same),
-        _ => false,
-    };
-    if unclear(&first) && first.steps.iter().any(|step| step.cpu_s_per_gb.relative() > NOISY) {
-        return trial(rig, budget * 2);
-    }
-    Ok(first)
+    let left = budget.saturating_sub(start.elapsed());
+    let (steps, fewer) = survey::trial(rig, &all, choices, &settled, (left, progress))?;
+    Ok((gain::Trial { on_already, steps }, fewer))
 }
 
 /// Makes the side where both programs are as they are configured.
@@ -204,6 +197,16 @@ pub(super) fn doubts(survey: &Survey, programs: &Programs) -> Result<Vec<String>
             "the figures are only sure to {:.0} % (is the machine busy?): what is not clearly apart goes by the CPU's \
                  instructions, then by OpenSSH's order",
             scatter * 100.0
+        ));
+    }
+    if !survey.fewer.is_empty() {
+        let times = |times: usize| if times == 1 { "once".to_owned() } else { format!("{times} times") };
+        let each = |fewer: &Fewer| format!("{} {} in place of {}", fewer.what, times(fewer.times), times(fewer.usual));
+        let each: Vec<String> = survey.fewer.iter().map(each).collect();
+        doubts.push(format!(
+            "the time was over before all was measured as often as it should be ({}): a longer --time, or a quieter machine, makes the \
+                 figures surer",
+            each.join(", ")
         ));
     }
     Ok(doubts)

@@ -34,7 +34,7 @@ impl Choice {
     }
 
     /// Whether copies are alike.
-    fn copies_as(&self, other: &Choice) -> bool {
+    pub(super) fn copies_as(&self, other: &Choice) -> bool {
         (&self.cipher, &self.mac) == (&other.cipher, &other.mac)
     }
 }
@@ -76,6 +76,16 @@ pub struct Trial {
 }
 
 impl Trial {
+    /// The code that computes the suites once all is done, as far as that was measured.
+    pub fn last(&self) -> With {
+        if self.steps.iter().any(|step| step.with == With::Adjunct) { With::Adjunct } else { With::Stock }
+    }
+
+    /// How far the figures of copies may be from the true ones, as a part of them: of the least sure.
+    pub fn doubt(&self) -> f64 {
+        self.steps.iter().map(|step| step.cpu_s_per_gb.relative()).fold(0.0, f64::max)
+    }
+
     /// Figures of a suite, computed by `with`; `None` where they were not measured.
     pub fn step(&self, with: With, choice: &Choice) -> Option<&Step> {
         self.steps.iter().find(|step| step.with == with && step.choice == *choice)
@@ -139,6 +149,14 @@ pub fn brings(trial: &Trial, with: With, today: &Choice, new: &Choice) -> Brings
     Brings { copies, logins }
 }
 
+/// Figures that are less sure than this may hide a difference that matters.
+pub const NOISY: f64 = 0.08;
+
+/// Whether it is told what the new order brings to copies: a clear difference, or none in figures that are sure.
+pub fn settled(trial: &Trial, today: &Choice, new: &Choice) -> bool {
+    brings(trial, trial.last(), today, new).copies != Some(Verdict::Same) || trial.doubt() <= NOISY
+}
+
 /// The gain: in words for people and, with the figures, for programs.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Gain {
@@ -173,8 +191,13 @@ impl Gain {
             (false, true) => (With::Adjunct, With::Adjunct),
             (false, false) => return None,
         };
-        // The order by itself: stock, where that was measured.
-        let plain = if stock { With::Stock } else { With::Adjunct };
+        // The order by itself: stock, where that was measured and tells something.
+        let tells = |with| {
+            [today, then]
+                .iter()
+                .all(|choice| trial.step(with, choice).is_some_and(|s| s.cpu_s_per_gb.relative() <= USELESS))
+        };
+        let plain = if stock && (tells(With::Stock) || !tells(With::Adjunct)) { With::Stock } else { With::Adjunct };
         let [now, last, before, after] =
             [trial.step(now, today)?, trial.step(last, then)?, trial.step(plain, today)?, trial.step(plain, then)?];
         let added = if stock && accelerated { trial.step(With::Adjunct, then) } else { None };
@@ -250,7 +273,7 @@ fn compared(what: &str, old: &Figures, new: &Figures) -> String {
 /// The sentence on the gain by the order of algorithms alone.
 fn order(today: &Choice, then: &Choice, before: &Step, after: &Step) -> String {
     if today == then {
-        return format!("the order of algorithms stays: {} is taken first already", today.suite());
+        return format!("the order of algorithms stays: {} is taken first, as now", today.suite());
     }
     let mut parts = Vec::new();
     if !then.copies_as(today) {

@@ -1,7 +1,7 @@
 //! `adjunct ssh tune`: measures this machine's own ssh and sshd and puts their algorithms into the order that costs least,
 //! within a policy.
 //!
-//! [`system`] asks the programs what is in force, [`config`] finds where it was set, [`survey`] measures, [`policy`] and [`order`] choose, [`peers`]
+//! [`system`] asks the programs what is in force, [`config`] finds where it was set, [`survey`] measures (the `jobs` in turns), [`policy`] and [`order`] choose, [`peers`]
 //! checks the lists against the known clients and servers, [`gain`] computes the gain, [`plan`] composes the files, [`apply`] tries them, puts them
 //! in place and removes them, [`report`] shows all of it. `options` is the command line, `figures` decides what is measured and on which sides, `end`
 //! shows and keeps the results.
@@ -12,6 +12,8 @@ pub mod config;
 mod end;
 mod figures;
 pub mod gain;
+mod jobs;
+pub mod left;
 mod options;
 pub mod order;
 pub mod peers;
@@ -37,11 +39,13 @@ use adjunct_tool::sink::{Ended, Sink};
 use algorithms::Kind;
 use config::Program;
 use figures::Sides;
+use left::{Left, Why};
 use order::Lists;
 use plan::{Ground, Plan, Wish};
 use policy::Policy;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::time::Instant;
 use survey::Survey;
 use system::Service;
 
@@ -88,6 +92,7 @@ pub fn run(args: &Args) -> Result<ExitCode, Failure> {
         .transpose()?;
     let main = module.clone().unwrap_or_else(|| today.clone());
     let progress = Progress::begin();
+    let start = Instant::now();
     let mut survey = match former {
         Some(survey) => survey,
         None => {
@@ -123,8 +128,13 @@ pub fn run(args: &Args) -> Result<ExitCode, Failure> {
         now.iter().chain(proposed.iter().filter(|new| now.as_ref() != Some(*new))).collect();
     if args.from.is_none() {
         let sides = Sides { module: module.as_ref(), today: &today };
-        match figures::tried(&mut rig, &sides, &choices, &counted, (figures::budget(args), &progress)) {
-            Ok(trial) => survey.trial = Some(trial),
+        let left = figures::budget(args).saturating_sub(start.elapsed());
+        match figures::tried(&mut rig, &sides, &choices, &counted, (left, &progress)) {
+            Ok((trial, fewer)) => {
+                survey.trial = Some(trial);
+                survey.fewer.extend(fewer);
+                survey.took = start.elapsed().as_secs_f64();
+            }
             Err(failure) => {
                 drop(progress);
                 return end::partly(&policy, &survey, Ended::of(Err(failure)), json.as_ref());
@@ -135,7 +145,7 @@ pub fn run(args: &Args) -> Result<ExitCode, Failure> {
     let told = survey.trial.clone().filter(|trial| choices.iter().all(|choice| has(trial, choice)));
     let trial = told.unwrap_or_else(|| gain::Trial::of_rows(&survey, &choices));
     let brings = match (&now, &proposed) {
-        (Some(now), Some(new)) => gain::brings(&trial, last(&trial), now, new),
+        (Some(now), Some(new)) => gain::brings(&trial, trial.last(), now, new),
         _ => gain::Brings::default(),
     };
     let mut plans = if wish.asked {
@@ -143,10 +153,12 @@ pub fn run(args: &Args) -> Result<ExitCode, Failure> {
     } else {
         plans_of(&survey, &|program, kind| unasked(program, kind) && pays(program, kind, &brings))?
     };
-    if !wish.asked {
-        say_why_left(&mut plans, &brings, now == proposed);
-    }
     let then = suite_of(&plans);
+    let left = now.as_ref().filter(|_| !wish.asked && programs_meant.contains(&Program::Ssh));
+    let left = left.and_then(|now| Left::of((now, proposed.as_ref(), then.as_ref()), &trial, &brings));
+    if !wish.asked {
+        say_why_left(&mut plans, left.as_ref());
+    }
     let gain = now.as_ref().zip(then.as_ref()).and_then(|(now, then)| gain::Gain::of(&trial, now, then));
     let applied = args.apply && plans.iter().any(Plan::changes);
     // What cannot be read by OpenSSH must not look done.
@@ -163,7 +175,8 @@ pub fn run(args: &Args) -> Result<ExitCode, Failure> {
         apply::apply(&ground, &plans)?;
     }
     let doubts = figures::doubts(&survey, &programs)?;
-    end::finish((args, json.as_ref()), &wish, &survey, &plans, gain.as_ref(), (&ok, &doubts), reload.as_ref())
+    let told = end::Told { gain: gain.as_ref(), left: left.as_ref(), tried: &ok, doubts: &doubts };
+    end::finish((args, json.as_ref()), &wish, &survey, &plans, &told, reload.as_ref())
 }
 
 /// Whether adjunct's file is there already.
@@ -179,14 +192,8 @@ fn suite(plans: &[Plan], before: &[Lists; 2]) -> Option<gain::Choice> {
     gain::Choice::of(&then(Program::Ssh, &before[0]), &then(Program::Sshd, &before[1]))
 }
 
-/// The code that computes the suites once all is done, as far as that was measured.
-fn last(trial: &gain::Trial) -> gain::With {
-    let accelerated = trial.steps.iter().any(|step| step.with == gain::With::Adjunct);
-    if accelerated { gain::With::Adjunct } else { gain::With::Stock }
-}
-
 fn has(trial: &gain::Trial, choice: &gain::Choice) -> bool {
-    trial.step(last(trial), choice).is_some()
+    trial.step(trial.last(), choice).is_some()
 }
 
 /// Whether a list is worth a change that the user did not ask for by a policy: ssh's lists, for the client's order decides, and where the measurement
@@ -203,18 +210,18 @@ fn pays(program: Program, kind: Kind, brings: &gain::Brings) -> bool {
 }
 
 /// Says why lists are left as they are.
-fn say_why_left(plans: &mut [Plan], brings: &gain::Brings, same: bool) {
+fn say_why_left(plans: &mut [Plan], left: Option<&Left>) {
     for plan in plans {
-        let left = match (plan.program, plan.text.is_some()) {
-            (Program::Sshd, false) => Some(
+        match (plan.program, plan.text.is_some(), left) {
+            (Program::Sshd, false, _) => plan.notes.push(
                 "sshd's lists are left as they are: the client's order decides, not sshd's; --policy narrows what sshd accepts".to_owned(),
             ),
-            (Program::Ssh, _) if !same && brings.copies.is_some_and(|verdict| verdict != gain::Verdict::Better) => {
-                Some("ssh's Ciphers and MACs are left as they are: no clear difference; --policy compat writes them all the same".to_owned())
+            (Program::Ssh, _, Some(left)) if left.why != Why::Best => {
+                plan.notes.push(left.text());
+                plan.notes.extend(left.advice());
             }
-            _ => None,
-        };
-        plan.notes.extend(left);
+            _ => {}
+        }
     }
 }
 

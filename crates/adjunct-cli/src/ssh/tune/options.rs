@@ -5,8 +5,8 @@ use std::path::PathBuf;
 
 const EXAMPLES: &str = "\
 Examples:
-  adjunct ssh tune --quick                       measure under a minute, show what would be written
-  adjunct ssh tune --json=tune.json              measure all there is, in under five minutes, and keep the figures
+  adjunct ssh tune --quick                       measure 45 seconds, show what would be written
+  adjunct ssh tune --json=tune.json              measure all there is, in four minutes, and keep the figures
   sudo adjunct ssh tune --from tune.json --apply use them: try the files, then put them in place
   sudo adjunct ssh tune --undo                   take the files away again
   adjunct ssh tune --quick --module              as if adjunct were enabled
@@ -48,10 +48,11 @@ pub struct Args {
     /// ssh, where it clearly brings something]
     #[arg(long, value_name = "POLICY")]
     pub(super) policy: Option<String>,
-    /// Measure only what today's OpenSSH needs, or what --policy allows, in under a minute
+    /// Measure only what today's OpenSSH needs, or what --policy allows, in 45 seconds
     #[arg(long, conflicts_with = "from")]
     pub(super) quick: bool,
-    /// About how long to measure
+    /// How long to measure: no measurement is begun after that. Each algorithm is measured once at least, however long that takes; where there is
+    /// time for fewer measurements than usual, it says so [default: 240, with --quick 45]
     #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(5..=3600), conflicts_with = "from")]
     pub(super) time: Option<u64>,
     /// Whose files

@@ -40,13 +40,18 @@ fn without_instructions(kind: Kind, name: &str) -> u8 {
     if kind != Kind::Ciphers {
         return 0;
     }
-    let reach = knowledge::cipher(name);
-    let hardware = |&function| matches!(route::path(function, reach.bits), adjunct::catalogue::Path::Hardware);
-    match (!reach.functions.is_empty() && reach.functions.iter().all(hardware), authenticates(name)) {
+    match (has_instructions(name), authenticates(name)) {
         (true, true) => 0,
         (true, false) => 1,
         (false, _) => 2,
     }
+}
+
+/// Whether this machine has instructions for a cipher, by OpenSSH's name.
+pub fn has_instructions(cipher: &str) -> bool {
+    let reach = knowledge::cipher(cipher);
+    let hardware = |&function| matches!(route::path(function, reach.bits), adjunct::catalogue::Path::Hardware);
+    !reach.functions.is_empty() && reach.functions.iter().all(hardware)
 }
 
 /// The lists of one program, in the policy's and the costs' order.

@@ -2,6 +2,7 @@
 
 use super::algorithms::Kind;
 use super::gain::Gain;
+use super::left::Left;
 use super::order::Lists;
 use super::plan::Plan;
 use super::survey::{Login, Pair, Survey};
@@ -25,6 +26,8 @@ pub struct Document<'a> {
     pub buys: Option<String>,
     /// The gain by the order of algorithms and the gain by adjunct, separately.
     pub gain: Option<&'a Gain>,
+    /// Why ssh's order of ciphers is left as it is, where no policy was asked for; `None` where it changes.
+    pub left: Option<&'a Left>,
     /// Whether the files were written.
     pub applied: bool,
 }
@@ -162,9 +165,7 @@ pub fn plans(plans: &[Plan], style: Style) -> String {
             (false, Some(_)) => {
                 let _ = writeln!(out, "{} is as it should be", plan.file.display());
             }
-            (false, None) if plan.blocked.is_none() => {
-                out += "nothing to change: what is in force is the best choice\n"
-            }
+            (false, None) if plan.blocked.is_none() => out += "nothing to change\n",
             _ => {}
         }
     }

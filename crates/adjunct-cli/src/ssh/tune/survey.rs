@@ -3,15 +3,14 @@
 
 use super::algorithms::{authenticates, measured_as};
 use super::gain::{Choice, Step, Trial, With};
+use super::jobs::{Job, Run, SAMPLE, Turns};
 use crate::ssh::lab::keys::Type;
 use crate::ssh::measure::spread::pool;
-use crate::ssh::measure::{Cost, Costs, Data, Limits, Rig, Side, Spread, Suite, interleave};
+use crate::ssh::measure::{Costs, Rig, Side, Spread, Suite};
 use adjunct_tool::Failure;
-use adjunct_tool::interrupt::interrupted;
 use adjunct_tool::progress::Progress;
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// The results of the measurement, with the machine and programs that they hold for.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -48,6 +47,28 @@ pub struct Survey {
     pub user_keys: Vec<Login>,
     /// Algorithms that could not be measured.
     pub skipped: Vec<Skipped>,
+    /// Measurements of which there was no time for as many as usual.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub fewer: Vec<Fewer>,
+}
+
+/// Measurements that the end of the time cut short.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Fewer {
+    /// What was measured.
+    pub what: String,
+    /// How often, at least.
+    pub times: usize,
+    /// How often it is measured where there is time.
+    pub usual: usize,
+}
+
+impl Fewer {
+    /// Of measurements that were made so often each; `None` where that is as often as usual.
+    fn of(what: &str, counts: impl Iterator<Item = usize>, usual: usize) -> Option<Fewer> {
+        let times = counts.min().filter(|&times| times < usual)?;
+        Some(Fewer { what: what.to_owned(), times, usual })
+    }
 }
 
 /// A cipher with a MAC, or one that needs none.
@@ -131,31 +152,8 @@ pub struct Wanted {
     pub user_keys: Vec<String>,
     /// The length of RSA keys.
     pub rsa_bits: u32,
-    /// How long all of it may take.
+    /// How long all of it may take, survey and trial.
     pub budget: Duration,
-}
-
-/// A measurement, with what it is.
-struct Job {
-    what: String,
-    suite: Suite,
-    /// Bytes to copy; 0 for a login.
-    bytes: u64,
-    /// Index of the side.
-    side: usize,
-}
-
-/// The measuring of one survey.
-struct Run<'a> {
-    rig: &'a mut Rig,
-    sides: &'a [&'a Side],
-    progress: &'a Progress,
-    /// The part of the progress bar that belongs to this survey, from 0 to 1.
-    part: (f64, f64),
-    data: BTreeMap<u64, Data>,
-    skipped: Vec<Skipped>,
-    start: Instant,
-    budget: Duration,
 }
 
 /// Measures `wanted` on `side`; the caller fills in what describes the machine. A run that was ended while it measured gives what it has until then,
@@ -170,11 +168,12 @@ pub fn survey(
     progress: &Progress,
 ) -> Result<(Survey, Result<(), Failure>), Failure> {
     let sides = [side];
-    let mut run = Run::new(rig, &sides, (progress, (0.0, SURVEY)), wanted.budget.mul_f64(SURVEY));
+    let own = wanted.budget.mul_f64(SURVEY);
+    let mut run = Run::new(rig, &sides, (progress, wanted.budget.saturating_sub(own)), own);
     let base = base(wanted);
     let mut jobs = logins(&base, wanted);
-    run.sift(&mut jobs, 0.0, 0.05)?;
-    let (costs, mut done) = run.rounds(&mut jobs, (2, 15), 0.05, 0.35);
+    run.sift(&mut jobs)?;
+    let (costs, mut done) = run.rounds(&mut jobs, Turns { times: LOGINS, until: 0.35, end: 0.45 }, &|_, _| true);
     if jobs.is_empty() {
         return done.and_then(|()| Err(run.nothing("login")));
     }
@@ -188,11 +187,11 @@ pub fn survey(
     let mut pairs = if done.is_ok() { pairs(&base, wanted) } else { Vec::new() };
     let mut pair_costs = Vec::new();
     if done.is_ok() {
-        done = run.sift(&mut pairs, 0.35, 0.5);
+        done = run.sift(&mut pairs);
     }
     if done.is_ok() {
-        run.sizes(&mut pairs);
-        (pair_costs, done) = run.rounds(&mut pairs, (2, 9), 0.5, 1.0);
+        run.sizes(&mut pairs, 1.0);
+        (pair_costs, done) = run.rounds(&mut pairs, Turns { times: COPIES, until: 0.97, end: 1.0 }, &|_, _| true);
         if pairs.is_empty() && done.is_ok() {
             return Err(run.nothing("cipher"));
         }
@@ -209,6 +208,8 @@ pub fn survey(
         found.dedup_by(|a, b| a.algorithm == b.algorithm);
         found
     };
+    let logins = Fewer::of("logins", rows.iter().map(|row| row.seconds.count), LOGINS.0);
+    let copies = Fewer::of("copies", pair_rows.iter().map(|row| row.mb_s.count), COPIES.0);
     let survey = Survey {
         took: run.start.elapsed().as_secs_f64(),
         rsa_bits: wanted.rsa_bits,
@@ -217,15 +218,22 @@ pub fn survey(
         host_keys: of(&wanted.host_keys, |s| &s.host_key),
         user_keys: of(&wanted.user_keys, |s| &s.user_key),
         skipped: run.skipped,
+        fewer: logins.into_iter().chain(copies).collect(),
         ..Survey::default()
     };
     Ok((survey, done))
 }
 
 /// The part of the time that the survey takes; the trial has the rest.
-const SURVEY: f64 = 0.65;
+const SURVEY: f64 = 0.55;
+/// How often the survey measures each login and each copy, where there is time: at least, and at most.
+const LOGINS: (usize, usize) = (2, 15);
+const COPIES: (usize, usize) = (2, 9);
+/// How often the trial does.
+const TRIAL: (usize, usize) = (5, 15);
 
-/// Measures these suites on these sides, each copies and logins, in turns: few, so that each is measured often.
+/// Measures these suites on these sides, each copies and logins, in turns: few, so that each is measured often. Copies are measured as often as
+/// `settled` needs, until the time is up.
 ///
 /// # Errors
 /// [`Failure`] where one does not work, or was interrupted.
@@ -233,11 +241,11 @@ pub fn trial(
     rig: &mut Rig,
     sides: &[(With, &Side)],
     choices: &[&Choice],
-    budget: Duration,
-    progress: &Progress,
-) -> Result<Vec<Step>, Failure> {
+    settled: &dyn Fn(&[Step]) -> bool,
+    (budget, progress): (Duration, &Progress),
+) -> Result<(Vec<Step>, Vec<Fewer>), Failure> {
     let of_sides: Vec<&Side> = sides.iter().map(|(_, side)| *side).collect();
-    let mut run = Run::new(rig, &of_sides, (progress, (SURVEY, 1.0)), budget.mul_f64(1.0 - SURVEY));
+    let mut run = Run::new(rig, &of_sides, (progress, Duration::ZERO), budget);
     let suite = |choice: &Choice| Suite {
         cipher: choice.cipher.clone(),
         mac: choice.mac.clone().unwrap_or_default(),
@@ -248,38 +256,53 @@ pub fn trial(
         (0..sides.len()).flat_map(|side| choices.iter().map(move |choice| (side, *choice))).collect();
     let jobs = |bytes: u64| {
         let what = |side: usize, choice: &Choice| format!("{} ({})", choice.suite(), of_sides[side].name);
-        let job =
-            |&(side, choice): &(usize, &Choice)| Job { what: what(side, choice), suite: suite(choice), bytes, side };
+        let job = |&(side, choice): &(usize, &Choice)| Job {
+            what: what(side, choice),
+            suite: suite(choice),
+            bytes,
+            side,
+            first: None,
+        };
         all.iter().map(job).collect::<Vec<_>>()
     };
     let (mut logins, mut copies) = (jobs(0), jobs(SAMPLE));
-    run.sift(&mut logins, 0.0, 0.05)?;
-    run.sift(&mut copies, 0.05, 0.15)?;
+    run.sift(&mut logins)?;
+    run.sift(&mut copies)?;
     // A suite that was measured a moment ago, and no longer works, is no suite to choose.
     if let Some(skipped) = run.skipped.first() {
         return Err(Failure::new(format!("{}: {}", skipped.what, skipped.why)));
     }
-    run.sizes(&mut copies);
-    let (login_costs, done) = run.rounds(&mut logins, (5, 15), 0.15, 0.4);
-    done?;
-    let (copy_costs, done) = run.rounds(&mut copies, (5, 15), 0.4, 1.0);
+    let (login_costs, done) = run.rounds(&mut logins, Turns { times: TRIAL, until: 0.25, end: 0.35 }, &|_, _| true);
     done?;
     let mut login_rows: Vec<Login> =
         logins.iter().zip(&login_costs).map(|(job, costs)| login_row(job, costs)).collect();
     pool_logins(&mut login_rows);
-    let rows = copies.iter().zip(&copy_costs).zip(&login_rows);
-    let mut pairs: Vec<Pair> = rows.map(|((job, costs), login)| pair_row(job, costs, login)).collect();
-    pool_pairs(&mut pairs);
-    let step = |((&(side, choice), pair), login): ((&(usize, &Choice), &Pair), &Login)| Step {
-        with: sides[side].0,
-        choice: choice.clone(),
-        mb_s: pair.mb_s,
-        cpu_s_per_gb: pair.cpu_s_per_gb,
-        login_s: login.seconds,
-        login_cpu_s: login.cpu_s,
+    let steps = |copies: &[Job], costs: &[Costs]| {
+        let rows = copies.iter().zip(costs).zip(&login_rows);
+        let mut pairs: Vec<Pair> = rows.map(|((job, costs), login)| pair_row(job, costs, login)).collect();
+        pool_pairs(&mut pairs);
+        let step = |((&(side, choice), pair), login): ((&(usize, &Choice), &Pair), &Login)| Step {
+            with: sides[side].0,
+            choice: choice.clone(),
+            mb_s: pair.mb_s,
+            cpu_s_per_gb: pair.cpu_s_per_gb,
+            login_s: login.seconds,
+            login_cpu_s: login.cpu_s,
+        };
+        all.iter().zip(&pairs).zip(&login_rows).map(step).collect::<Vec<Step>>()
     };
-    Ok(all.iter().zip(&pairs).zip(&login_rows).map(step).collect())
+    run.sizes(&mut copies, ENOUGH);
+    let enough = |copies: &[Job], costs: &[Costs]| settled(&steps(copies, costs));
+    let (costs, done) = run.rounds(&mut copies, Turns { times: TRIAL, until: ENOUGH, end: 1.0 }, &enough);
+    done?;
+    let steps = steps(&copies, &costs);
+    let logins = Fewer::of("logins of the comparison", steps.iter().map(|step| step.login_s.count), TRIAL.0);
+    let copies = Fewer::of("copies of the comparison", steps.iter().map(|step| step.mb_s.count), TRIAL.0);
+    Ok((steps, logins.into_iter().chain(copies).collect()))
 }
+
+/// The part of the trial's time after which clear figures are enough.
+const ENOUGH: f64 = 0.75;
 
 fn pool_logins(rows: &mut [Login]) {
     let figures: [fn(&mut Login) -> &mut Spread; 4] =
@@ -316,7 +339,7 @@ fn base(wanted: &Wanted) -> Suite {
 
 /// The logins: the base suite with every key exchange, every host key and every user key.
 fn logins(base: &Suite, wanted: &Wanted) -> Vec<Job> {
-    let job = |what: &str, suite: Suite| Job { what: what.to_owned(), suite, bytes: 0, side: 0 };
+    let job = |what: &str, suite: Suite| Job { what: what.to_owned(), suite, bytes: 0, side: 0, first: None };
     let mut jobs: Vec<Job> = vec![job(&base.kex, base.clone())];
     let mut add = |name: &String, suite: Suite| {
         if !jobs.iter().any(|j| j.suite == suite) {
@@ -335,9 +358,6 @@ fn logins(base: &Suite, wanted: &Wanted) -> Vec<Job> {
     jobs
 }
 
-/// Bytes of the first copy, which tells how fast it goes.
-const SAMPLE: u64 = 16 << 20;
-
 /// The copies: every cipher with every MAC that means something beside it.
 fn pairs(base: &Suite, wanted: &Wanted) -> Vec<Job> {
     let mut jobs: Vec<Job> = Vec::new();
@@ -347,120 +367,11 @@ fn pairs(base: &Suite, wanted: &Wanted) -> Vec<Job> {
             let suite = Suite { cipher: cipher.to_owned(), mac: mac.clone(), ..base.clone() };
             if !jobs.iter().any(|j| j.suite == suite) {
                 let what = format!("{cipher} {mac}").trim_end().to_owned();
-                jobs.push(Job { what, suite, bytes: SAMPLE, side: 0 });
+                jobs.push(Job { what, suite, bytes: SAMPLE, side: 0, first: None });
             }
         }
     }
     jobs
-}
-
-impl<'a> Run<'a> {
-    fn new(
-        rig: &'a mut Rig,
-        sides: &'a [&'a Side],
-        (progress, part): (&'a Progress, (f64, f64)),
-        budget: Duration,
-    ) -> Run<'a> {
-        let (data, skipped) = (BTreeMap::new(), Vec::new());
-        Run { rig, sides, progress, part, data, skipped, start: Instant::now(), budget }
-    }
-
-    /// Shows how much of this run is done, and what comes now.
-    fn tell(&self, part: f64, what: &str) {
-        self.progress.set(self.part.0 + (self.part.1 - self.part.0) * part, what);
-    }
-
-    fn nothing(&self, what: &str) -> Failure {
-        let why = self.skipped.first().map_or("OpenSSH names none", |s| s.why.as_str());
-        Failure::new(format!("no {what} could be measured: {why}"))
-    }
-
-    fn left(&self) -> Duration {
-        self.budget.saturating_sub(self.start.elapsed())
-    }
-
-    fn cost(&mut self, job: &Job) -> Result<Cost, Failure> {
-        let side = self.sides[job.side];
-        if job.bytes == 0 {
-            return self.rig.login(side, &job.suite);
-        }
-        if !self.data.contains_key(&job.bytes) {
-            let folder = self.rig.place().dir().to_owned();
-            self.data.insert(job.bytes, Data::new(&folder, &format!("data_{}", job.bytes), job.bytes)?);
-        }
-        match self.data.get(&job.bytes) {
-            Some(data) => self.rig.transfer(side, &job.suite, data, &mut |_| {}),
-            None => Err(Failure::new("no data to copy")),
-        }
-    }
-
-    /// Does each job once, untimed, and drops those that do not work: not every name OpenSSH knows can be used (FIPS,
-    /// OpenSSL's configuration).
-    fn sift(&mut self, jobs: &mut Vec<Job>, from: f64, to: f64) -> Result<(), Failure> {
-        let all = std::mem::take(jobs);
-        let count = all.len() as f64;
-        for (done, mut job) in all.into_iter().enumerate() {
-            self.tell(from + (to - from) * done as f64 / count, &job.what);
-            let sample = self.cost(&job);
-            interrupted()?;
-            match sample {
-                Ok(cost) => {
-                    // How much a second copies, for now. On a busy machine the processor time says it better.
-                    let seconds = (cost.seconds - cost.first).min(cost.client + cost.server);
-                    job.bytes = (job.bytes as f64 / seconds.max(0.001)) as u64;
-                    jobs.push(job);
-                }
-                Err(why) => self.skipped.push(Skipped { what: job.what, why: why.to_string() }),
-            }
-        }
-        Ok(())
-    }
-
-    /// Turns bytes a second into bytes to copy: five rounds fill the time that is left.
-    fn sizes(&self, jobs: &mut [Job]) {
-        const LONGEST: f64 = 0.5;
-        let each = self.left().as_secs_f64() / (jobs.len() * 5).max(1) as f64;
-        // A login takes a part of it.
-        let seconds = (each * 0.6).clamp(0.03, LONGEST);
-        for job in jobs {
-            // Powers of two: few different lengths, so few blocks of data. Not so few bytes that the login is most of it.
-            let least = if job.bytes > 60_000_000 { 32e6 } else { 4e6 };
-            let bytes = (job.bytes as f64 * seconds).clamp(least, 1e9) as u64;
-            job.bytes = bytes.next_power_of_two() / if bytes.is_power_of_two() { 1 } else { 2 };
-        }
-    }
-
-    /// Repeats jobs in turns, for a part of the budget. Where that is ended, the jobs that were done once at least stay.
-    fn rounds(
-        &mut self,
-        all: &mut Vec<Job>,
-        (least, most): (usize, usize),
-        from: f64,
-        to: f64,
-    ) -> (Vec<Costs>, Result<(), Failure>) {
-        let jobs = &*all;
-        let end = self.budget.mul_f64(to.min(0.97));
-        let budget = end.saturating_sub(self.start.elapsed());
-        let limits = Limits { least, most, budget };
-        let (progress, (start, end)) = (self.progress, self.part);
-        let tell = |part: f64, job: usize| {
-            let part = from + (to - from) * part;
-            progress.set(start + (end - start) * part, &jobs[job].what);
-        };
-        let again = |job: usize| match self.cost(&jobs[job]) {
-            Ok(cost) => Ok(cost),
-            // Once more, for what only this moment did.
-            Err(_) => {
-                interrupted()?;
-                self.cost(&jobs[job]).map_err(|e| Failure::new(format!("{}: {e}", jobs[job].what)))
-            }
-        };
-        let (mut costs, done) = interleave(jobs.len(), &limits, again, tell);
-        let mut measured = costs.iter().map(|costs| !costs.0.is_empty()).collect::<Vec<_>>().into_iter();
-        all.retain(|_| measured.next().unwrap_or(false));
-        costs.retain(|costs| !costs.0.is_empty());
-        (costs, done)
-    }
 }
 
 fn login_row(job: &Job, costs: &Costs) -> Login {
@@ -492,6 +403,7 @@ fn pair_row(job: &Job, costs: &Costs, login: &Login) -> Pair {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::ssh::measure::Cost;
 
     fn words(text: &str) -> Vec<String> {
         text.split_whitespace().map(str::to_owned).collect()
@@ -527,7 +439,7 @@ mod tests {
     fn a_login_is_taken_off_a_copy() {
         let cost = Cost { seconds: 1.1, first: 0.1, client: 0.3, server: 0.5 };
         let login = Cost { seconds: 0.1, first: 0.1, client: 0.1, server: 0.2 };
-        let job = Job { what: "x".to_owned(), suite: Suite::default(), bytes: 500_000_000, side: 0 };
+        let job = Job { what: "x".to_owned(), suite: Suite::default(), bytes: 500_000_000, side: 0, first: None };
         let row = pair_row(&job, &Costs(vec![cost; 3]), &login_row(&job, &Costs(vec![login; 3])));
         let near = |a: f64, b: f64| (a - b).abs() < 1e-9;
         assert!(near(row.mb_s.median, 500.0) && near(row.client_s_per_gb.median, 0.4), "{row:?}");

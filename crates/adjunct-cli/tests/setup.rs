@@ -1,6 +1,7 @@
 //! `adjunct setup` on this machine with an /etc of its own: the whole way and back, and what happens where it fails or is interrupted.
 
 mod module;
+mod tune_figures;
 
 use module::module;
 use std::collections::BTreeMap;
@@ -149,6 +150,64 @@ fn the_whole_way_and_back() {
     assert_eq!(machine.files(), before);
     let nothing = machine.command(&["setup", "--undo", "--yes"]).output().unwrap();
     assert_eq!(said(&nothing).0, "adjunct is not set up\n");
+}
+
+/// The figures of a busy machine leave ssh's order: adjunct is set up all the same, and it is said that the order is why the session was not hardware,
+/// and what to do. What is said works.
+#[test]
+fn an_order_that_cannot_be_told_is_said_with_what_to_do() {
+    let Some(machine) = Machine::new() else { return };
+    let before = machine.files();
+    let figures = machine.dir.path().join("busy.json");
+    fs::write(&figures, tune_figures::figures_sure_to(0.83).to_string()).unwrap();
+    let (module, figures) = (machine.module.to_str().unwrap(), figures.to_str().unwrap());
+    let setup = |more: &[&str]| {
+        let words = ["setup", "--trust-module", "--module", module, "--from", figures];
+        machine.command(&[&words[..], more].concat()).output().unwrap()
+    };
+    let (out, err) = said(&setup(&["--dry-run"]));
+    assert!(
+        out.contains("to be changed: /etc/ssl/openssl.cnf\nnot to be changed: ssh's and sshd's algorithms\n"),
+        "{out}{err}"
+    );
+    assert_eq!(machine.files(), before);
+
+    let done = setup(&["--yes"]);
+    let (out, err) = said(&done);
+    assert_eq!(done.status.code(), Some(3), "{out}{err}");
+    for part in [
+        "adjunct is set up, and OpenSSL is served by it\n",
+        "a session over loopback was not encrypted in hardware: it took chacha20-poly1305@openssh.com",
+        "could not be told, for the figures vary by 83 %",
+        "to do: 'sudo adjunct ssh tune --quick --time 180 --apply'",
+        "to do: 'sudo adjunct setup --policy compat'",
+    ] {
+        assert!(out.contains(part), "'{part}' is not in: {out}{err}");
+    }
+    let again = setup(&["--yes", "--json"]);
+    let report: serde_json::Value = serde_json::from_str(&said(&again).0).unwrap();
+    let not = &report["not_in_hardware"];
+    assert_eq!((&not["reason"], again.status.code()), (&"order-unclear".into(), Some(3)), "{report}");
+    assert_eq!(not["cipher"], "chacha20-poly1305@openssh.com");
+    // Whoever asks why is told the same.
+    for words in [&["doctor", "ssh"][..], &["ssh", "verify"]] {
+        let (out, err) = said(&machine.command(words).output().unwrap());
+        assert!(out.contains("sudo adjunct setup --policy compat"), "{words:?}: {out}{err}");
+    }
+    // What is said to be done does it.
+    let hardware = cfg!(target_arch = "x86_64") && adjunct::cpu::features().has(adjunct::catalogue::Feature::Aes);
+    let policy = setup(&["--yes", "--json", "--policy", "compat"]);
+    let (out, err) = said(&policy);
+    let report: serde_json::Value = serde_json::from_str(&out).unwrap_or_else(|e| panic!("{e}: {out}{err}"));
+    if hardware {
+        assert_eq!((policy.status.code(), &report["bulk_in_hardware"]), (Some(0), &true.into()), "{out}{err}");
+        assert_eq!(
+            (&report["not_in_hardware"], &report["refuses"]),
+            (&serde_json::Value::Null, &serde_json::json!([]))
+        );
+    }
+    assert!(machine.command(&["setup", "--undo", "--yes"]).output().unwrap().status.success());
+    assert_eq!(machine.files(), before);
 }
 
 /// A policy that there is none of is a wrong word, as for `ssh tune`.

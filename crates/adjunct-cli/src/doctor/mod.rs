@@ -1,5 +1,5 @@
 //! `adjunct doctor`: is a program served, and if not, why and what to do, in one sentence; for a program, a process, a service, the processes that
-//! listen at a port, or the whole machine. It starts and changes nothing: it reads files and /proc.
+//! listen at a port, or the whole machine. It changes nothing: it reads files and /proc, and asks `openssl` and `ssh` for their configuration.
 //!
 //! The libraries of a program, the configuration that it reads and what it gets by that come from `openssl::users`, as in `adjunct openssl status`,
 //! which judges a program by `program` too.
@@ -7,7 +7,7 @@
 //! * `hidden`: why a process may not be looked at. `restart`: does restarts that are asked for. `advice`: the pages about each cause.
 //! * `target`: what a word on the command line means, with `sockets` for `HOST:PORT`.
 //! * `program`: programs that are not running, with `script` and `plugins`. `running`: processes.
-//! * `verdict`: the sentence. `machine`: all programs and processes. `text`: the reports for people.
+//! * `ssh`: what ssh takes first. `verdict`: the sentence. `machine`: all programs and processes. `text`: the reports for people.
 
 mod advice;
 mod hidden;
@@ -15,6 +15,7 @@ mod machine;
 mod restart;
 mod running;
 mod sockets;
+mod ssh;
 mod target;
 mod text;
 
@@ -190,7 +191,12 @@ pub(crate) fn to_restart(config: Option<&Path>, proc: &Path) -> Result<(Vec<Outd
 fn all(args: &Args, standing: &Standing, processes: Processes, wait: Progress) -> Result<ExitCode, Failure> {
     let restarts = outdated(&processes);
     let hidden_processes = processes.hidden;
-    let entries = machine::look(processes, standing, &mut Programs::new(standing))?;
+    let mut entries = machine::look(processes, standing, &mut Programs::new(standing))?;
+    // Once: the program, or else a process of it.
+    let served = |entry: &&mut machine::Entry| entry.verdict.state == State::Served;
+    let note =
+        |entry: &mut machine::Entry| entry.program.as_deref().and_then(ssh::note).map(|note| entry.notes.push(note));
+    let _ = entries.iter_mut().filter(served).find_map(note);
     drop(wait);
     let bad = (standing.enabled && !standing.working) || !restarts.is_empty();
     if args.json {
@@ -215,10 +221,13 @@ fn one(
     let subject = target::resolve(word, &args.proc, &processes)?;
     let hidden = processes.hidden;
     let mut programs = Programs::new(standing);
-    let program = match &subject {
+    let mut program = match &subject {
         Subject::Program(path) => Some(programs.judge(path)),
         _ => None,
     };
+    if let Some(judged) = program.as_mut().filter(|judged| judged.verdict.state == State::Served) {
+        judged.notes.extend(ssh::note(&judged.path));
+    }
     let wanted: Vec<_> = match &subject {
         Subject::Process(pid) => processes.list.into_iter().filter(|p| p.pid == *pid).collect(),
         Subject::Service(_, pids) | Subject::Listener(_, pids) => {

@@ -6,6 +6,7 @@
 
 mod plan;
 mod prior;
+mod proof;
 mod step;
 mod way;
 
@@ -17,9 +18,10 @@ use adjunct_tool::interrupt::{Hold, catch_interrupts, interrupted};
 use adjunct_tool::output::{self, Style};
 use adjunct_tool::{Failure, ask, scratch};
 use plan::Plan;
+use proof::{NotInHardware, Reason};
 use serde::Serialize;
 use serde_json::Value;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use way::{DISABLE, ENABLE, TUNE, UNTUNE, VERIFY, Way};
 
@@ -43,13 +45,15 @@ What it does, in this order; each can be done by itself:
   4. adjunct ssh tune --apply            puts ssh's fastest algorithms first, where that clearly brings something; tried before
   5. systemctl reload ssh                has the running sshd read its files again (or its SIGHUP does); sessions stay
   6. adjunct ssh verify                  sends data through a real session, and looks who encrypted them
-It takes about a minute. Where a step fails, or an interrupt comes, all files are put back as they were. Other services that run
-already go on without adjunct until they are started again; they are named at the end, and not touched.
+It measures for 45 seconds (--time), and takes about a minute in all; on a busy machine up to two, because its logins take longer then.
+Where a step fails, or an interrupt comes, all files are put back as they were. Other services that run already go on without adjunct until they are started again; they are named at the end, and not touched.
 Where there is no ssh or sshd, OpenSSL alone is set up. Without --policy nothing is taken off any list, so whoever can log in today can then;
 with it, those that it refuses are named before the question. Without a terminal it wants --yes.
 
 Exit status: 0 set up, and a session was encrypted in hardware (or there is no OpenSSH here), 1 it failed and nothing is changed (one
-line says why), 2 the command line is wrong, 3 set up, but the session was not hardware: adjunct ssh verify says why.";
+line says why), 2 the command line is wrong, 3 set up, but the session was not hardware: it says why, and what to do (with --json
+in not_in_hardware: reason is order-unclear or order-left where only ssh's order was left as it was, policy where that has such
+a cipher first, not-served where adjunct does not serve what it should).";
 
 /// Set it up for OpenSSL and OpenSSH: measure, show, change; or undo
 #[derive(Debug, clap::Args)]
@@ -62,13 +66,17 @@ pub struct Args {
     /// that clearly brings something]
     #[arg(long, value_name = "POLICY")]
     policy: Option<String>,
-    /// About how long to measure; looking at what is there and checking the change take about half a minute besides
+    /// How long to measure: no measurement is begun after that, also on a busy machine, where fewer are made. Looking at what is there and checking
+    /// the change with real logins take a quarter of a minute besides, on a busy machine up to a minute
     #[arg(long, value_name = "SECONDS", default_value = "45", value_parser = clap::value_parser!(u64).range(5..=3600))]
     time: u64,
+    /// Take the figures of an earlier 'adjunct ssh tune --json=FILE' instead of measuring
+    #[arg(long, value_name = "FILE", conflicts_with = "time")]
+    from: Option<PathBuf>,
     #[command(flatten)]
     module: adjunct_survey::module::Args,
     /// Take all of it back, byte for byte
-    #[arg(long, conflicts_with_all = ["policy", "time", "module", "trust_module"])]
+    #[arg(long, conflicts_with_all = ["policy", "time", "from", "module", "trust_module"])]
     undo: bool,
     /// Measure and show what would be changed, and change nothing
     #[arg(short = 'n', long, conflicts_with = "undo")]
@@ -120,6 +128,8 @@ struct SetupReport {
     refuses: Vec<String>,
     /// Whether a session was encrypted in hardware afterwards; none where none was tried.
     bulk_in_hardware: Option<bool>,
+    /// Why it was not, and what to do.
+    not_in_hardware: Option<NotInHardware>,
     /// Programs that run without adjunct, or with old code, until they are started again.
     restart: Vec<Outdated>,
     /// Notes, a line each.
@@ -168,8 +178,9 @@ pub fn run(args: &Args) -> Result<ExitCode, Failure> {
         return told(args, &report, style);
     }
     if plan.changes() {
-        ask::consented("Make these changes?", args.yes, args.json)?;
+        ask::consented(&plan.question(), args.yes, args.json)?;
     }
+    report.tune.clone_from(&plan.tune);
     perform(args, &plan, &mut report)?;
     told(args, &report, style)
 }
@@ -219,6 +230,7 @@ fn changes(args: &Args, plan: &Plan, report: &mut SetupReport) -> Result<(), Fai
         let verified = ran.report().filter(|_| matches!(ran.code(), 0 | 3));
         let Some(verified) = verified else { return Err(Failure::new(format!("no session: {}", ran.why()))) };
         report.bulk_in_hardware = verified["bulk_in_hardware"].as_bool();
+        report.not_in_hardware = NotInHardware::of(&verified, plan.left.as_ref(), args.policy.as_deref());
         report.verify = Some(verified);
     }
     Ok(())
@@ -283,16 +295,17 @@ fn told(args: &Args, report: &SetupReport, style: Style) -> Result<ExitCode, Fai
         (true, false, _) => "nothing has to be changed\n".to_owned(),
         (false, changed, hardware) => {
             let done = if changed { "adjunct is set up" } else { "adjunct was set up already" };
+            let left = report.not_in_hardware.as_ref().filter(|not| not.reason != Reason::NotServed);
+            let done = if left.is_some() { format!("{done}, and OpenSSL is served by it") } else { done.to_owned() };
             let gain: String = report.gain.iter().map(|line| format!("{line}\n")).collect();
             let proof = match hardware {
                 Some(true) => style.good("a session over loopback was encrypted in hardware, both ways"),
-                Some(false) => {
-                    style.bad("a session over loopback was not encrypted in hardware: adjunct ssh verify says why")
-                }
+                Some(false) => report.not_in_hardware.as_ref().map_or_else(String::new, |not| not.text(style)),
                 None => {
                     "there is no OpenSSH here to prove it with: adjunct openssl status shows whom it serves".to_owned()
                 }
             };
+            let proof = proof.trim_end();
             format!("{done}\n{gain}{proof}\nsudo adjunct setup --undo takes it back\n")
         }
     };

@@ -5,12 +5,20 @@ use super::{Args, Whose, step};
 use crate::diff::{painted, unified};
 use crate::openssl::target;
 use crate::ssh::lab::Programs;
+use crate::ssh::tune::left::Left;
 use adjunct_tool::files;
 use adjunct_tool::output::Style;
 use adjunct_tool::progress::Progress;
 use adjunct_tool::{Failure, failure::cause};
+use serde::Deserialize;
 use serde_json::Value;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// Seconds that looking at what is there takes, that `ssh tune` takes before it measures, and that it takes where it does not measure.
+const LOOK: f64 = 6.0;
+const READY: f64 = 4.0;
+const TRIED: f64 = 3.0;
 
 /// The planned changes.
 #[derive(Debug)]
@@ -27,6 +35,8 @@ pub(super) struct Plan {
     pub gain: Vec<String>,
     /// Peers that can log in today and that the policy refuses.
     pub refuses: Vec<String>,
+    /// Why ssh's order of ciphers is left as it is; `None` where it changes, or a policy decides.
+    pub left: Option<Left>,
     /// Notes, a line each.
     pub notes: Vec<String>,
     /// Whether adjunct was on for the target before.
@@ -55,16 +65,24 @@ impl Plan {
             buys: None,
             gain: Vec::new(),
             refuses: Vec::new(),
+            left: None,
             notes: Vec::new(),
             was_enabled,
         };
         let mut words = plan.enable_words(args);
         words.push("--dry-run");
-        plan.enable = step::run(&words, |_| {})?.succeeded()?;
+        let measures = Programs::find(None, None);
+        let seconds = if measures.is_err() || args.from.is_some() { TRIED } else { args.time as f64 + READY };
+        let (bar, expected) = (Progress::begin(), LOOK + seconds);
+        let tick = |what: &'static str| {
+            let bar = &bar;
+            move |_| bar.set_expected(expected, what)
+        };
+        plan.enable = step::run(&words, tick("looking at what is there"))?.succeeded()?;
         let lines = plan.enable["notes"].as_array().into_iter().flatten();
         plan.notes.extend(lines.filter_map(|note| note.as_str().map(str::to_owned)));
-        match Programs::find(None, None) {
-            Ok(_) => plan.measure(args)?,
+        match measures {
+            Ok(_) => plan.measure(args, tick("measuring ssh and sshd"))?,
             Err(why) => plan.notes.push(format!("OpenSSL alone is set up: {why}")),
         }
         Ok(plan)
@@ -83,13 +101,17 @@ impl Plan {
         words
     }
 
-    fn measure(&mut self, args: &Args) -> Result<(), Failure> {
-        let time = args.time.to_string();
+    fn measure(&mut self, args: &Args, tick: impl FnMut(Duration)) -> Result<(), Failure> {
+        let (time, from) = (args.time.to_string(), args.from.as_ref().map(|path| path.to_string_lossy()));
         let figures = format!("--json={}", self.figures.display());
         let module = self.enable["module"].as_str().map(|module| format!("--module={module}"));
-        let mut words = vec!["ssh", "tune", "--quick", "--time", &time, &figures];
+        let mut words = vec!["ssh", "tune", &figures];
+        match &from {
+            Some(from) => words.extend(["--from", from]),
+            None => words.extend(["--quick", "--time", &time]),
+        }
         words.extend(args.policy.iter().flat_map(|policy| ["--policy", policy.as_str()]));
-        if let Some(module) = &module {
+        if let Some(module) = module.as_ref().filter(|_| from.is_none()) {
             words.push(module);
             // It was judged by `openssl enable`, which is stricter.
             words.push("--trust-module");
@@ -97,12 +119,7 @@ impl Plan {
                 words.push("--module-for-sshd");
             }
         }
-        let progress = Progress::begin();
-        let expected = args.time as f64 * 1.2 + 5.0;
-        let ran = step::run(&words, |spent| {
-            progress.set((spent.as_secs_f64() / expected).min(0.99), "measuring ssh and sshd");
-        })?;
-        drop(progress);
+        let ran = step::run(&words, tick)?;
         adjunct_tool::interrupt::interrupted()?;
         match ran.code() {
             0 => {}
@@ -116,6 +133,8 @@ impl Plan {
             serde_json::from_slice(&text).map_err(|e| Failure::new(format!("adjunct ssh tune: {e}")))?;
         self.buys = report["buys"].as_str().map(str::to_owned);
         self.gain = gain(&report);
+        self.left = Left::deserialize(&report["left"]).ok();
+        let said = self.left.as_ref().map(Left::advice).unwrap_or_default();
         for plan in plans(&report) {
             let refused = plan["peers"]["refused"].as_array().into_iter().flatten();
             self.refuses.extend(refused.filter_map(|peer| peer["name"].as_str().map(str::to_owned)));
@@ -123,7 +142,9 @@ impl Plan {
                 return Err(Failure::new(format!("{why}; nothing was changed")));
             }
             let lines = plan["notes"].as_array().into_iter().flatten();
-            self.notes.extend(lines.filter_map(|note| note.as_str().map(str::to_owned)));
+            let lines = lines.filter_map(|note| note.as_str().map(str::to_owned));
+            // What to do is said at the end.
+            self.notes.extend(lines.filter(|note| !said.contains(note)));
         }
         self.tune = Some(report);
         Ok(())
@@ -156,6 +177,18 @@ impl Plan {
         self.tune.iter().flat_map(plans).filter(|plan| plan["changes"].as_bool() == Some(true))
     }
 
+    /// The files that are changed.
+    fn files(&self) -> Vec<&str> {
+        let of_openssl = self.enable["files"].as_array().into_iter().flatten().filter_map(Value::as_str);
+        let of_openssl = of_openssl.filter(|_| self.enables());
+        of_openssl.chain(self.changing().filter_map(|plan| plan["file"].as_str())).collect()
+    }
+
+    /// The question before the changes: it names what is changed, and nothing else.
+    pub fn question(&self) -> String {
+        format!("Change {}?", self.files().join(" and "))
+    }
+
     /// The planned changes, for people.
     pub fn text(&self, style: Style) -> String {
         let mut text = painted(self.enable["diff"].as_str().unwrap_or_default(), style);
@@ -169,6 +202,13 @@ impl Plan {
         }
         for line in &self.gain {
             text += &format!("{}\n", style.strong(line));
+        }
+        let ssh = self.tune.is_some() && !self.tunes();
+        if self.changes() {
+            text += &format!("to be changed: {}\n", self.files().join(", "));
+        }
+        if ssh && self.changes() {
+            text += "not to be changed: ssh's and sshd's algorithms\n";
         }
         text
     }

@@ -52,9 +52,10 @@ impl Way {
         self.run(step, words)?.succeeded()
     }
 
-    /// How much of all is done where a step has run for a while: it does not end before it does.
+    /// How much of all is done where a step has run for a while: it comes ever nearer to its end and does not reach it before it is there.
     fn part(&self, step: Step, spent: Duration) -> f64 {
-        (self.done + spent.as_secs_f64().min(step.seconds * 0.95)) / self.all.max(step.seconds)
+        let times = spent.as_secs_f64() / step.seconds;
+        (self.done + step.seconds * times / (times + 0.5)) / self.all.max(step.seconds)
     }
 }
 

@@ -1,6 +1,7 @@
 //! The report: a table for people, JSON for programs, and what to do about what is not hardware.
 
 use super::judge::{Cause, Proof, Role, Served, Verdict, What};
+use crate::ssh::tune::left;
 use adjunct::cpu;
 use adjunct::ops::choice::instructions;
 use adjunct_tool::escape::shown;
@@ -80,7 +81,6 @@ pub(super) fn advice(parts: &[Part]) -> Vec<String> {
 fn advise(part: &Part, role: Role, verdict: &Verdict) -> Option<String> {
     let program = role.program();
     let name = part.algorithm.as_deref().unwrap_or_default();
-    let suite = "'adjunct ssh tune --apply' puts the fastest suite first; aes128-gcm@openssh.com (-o Ciphers=...) needs only AES instructions";
     match verdict.cause? {
         Cause::NotEnabled => {
             let again = if role == Role::Server { ", then restart it" } else { "" };
@@ -95,7 +95,10 @@ fn advise(part: &Part, role: Role, verdict: &Verdict) -> Option<String> {
             "enable adjunct's engine, too: by it alone OpenSSH reaches ECDH, and up to 9.8 RSA and ECDSA keys"
                 .to_owned(),
         ),
-        Cause::BuiltIn | Cause::NoInstruction if part.part.bulk() => Some(format!("{name} has no hardware: {suite}")),
+        Cause::BuiltIn | Cause::NoInstruction if part.part.bulk() => Some(format!(
+            "{name} has no hardware: {}; for one session -o Ciphers=aes128-gcm@openssh.com, which needs only AES instructions",
+            left::advice()
+        )),
         Cause::CpuLacks => {
             let function = verdict.function?;
             // What batches alone have instructions for is software in any login.

@@ -289,3 +289,44 @@ fn an_interrupt_ends_it_and_leaves_nothing() {
     assert!(lines.map_while(Result::ok).any(|line| line.contains("interrupted")));
     assert!(desk.left().is_empty());
 }
+
+/// A run that is interrupted while it tries its rows, which takes minutes where all of them are wanted, keeps the copies that it tried them with.
+#[test]
+fn an_interrupt_while_rows_are_tried_keeps_what_was_copied() {
+    if !can_measure() {
+        return;
+    }
+    let desk = Desk::new();
+    // Later and later, until a row has been tried.
+    for seconds in [2, 4, 8, 16, 32, 64] {
+        let mut command = desk.command(&["--part", "tables", "--size", "200M", "--json", "r.json", "--html", "r.html"]);
+        let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("the command runs");
+        std::thread::sleep(std::time::Duration::from_secs(seconds));
+        let pid = i32::try_from(child.id()).ok().and_then(rustix::process::Pid::from_raw).expect("a process");
+        rustix::process::kill_process(pid, rustix::process::Signal::INT).expect("sent");
+        let output = child.wait_with_output().expect("it ends");
+        let (table, said) = (text(&output.stdout), text(&output.stderr));
+        assert_eq!(output.status.code(), Some(1), "{said}");
+        assert!(said.contains("interrupted"), "{said}");
+        if desk.left().is_empty() {
+            assert!(table.is_empty(), "{table}");
+            continue;
+        }
+        assert_eq!(desk.left(), ["r.html.partial", "r.json.partial"], "{said}");
+        assert!(said.contains("what was measured until then is in"), "{said}");
+        let report = std::fs::read_to_string(desk.path("r.json.partial")).expect("a report");
+        let report: Value = serde_json::from_str(&report).expect("JSON");
+        assert!(report["incomplete"].as_str().is_some_and(|why| why.contains("interrupted")), "{report}");
+        let rows = sections(&report)[0]["groups"][0]["rows"].as_array().expect("rows").clone();
+        let (whole, rest): (Vec<&Value>, Vec<&Value>) = rows.iter().partition(|row| row["missing"].is_null());
+        assert!(!whole.is_empty(), "{report}");
+        for row in whole {
+            let name = row["name"].as_str().expect("a name");
+            let of = |side: &str| row["figures"]["mb_s"][side]["median"].as_f64().unwrap_or(0.0);
+            assert!(SIDES.iter().all(|side| of(side) > 0.0) && table.contains(name), "{row}");
+        }
+        assert!(rest.iter().all(|row| row["missing"].as_str().is_some_and(|why| why.starts_with("not "))), "{rest:?}");
+        return;
+    }
+    panic!("nothing was kept");
+}

@@ -31,7 +31,9 @@ Examples:
   adjunct ssh bench --part figure7 --filter aes128       only rows whose name contains aes128
   adjunct ssh bench --from bench.json --html bench.html  make the page again, measure nothing
 
-Exit status: 0 done, 1 it failed (one line says why), 2 the command line is wrong.";
+Ctrl-C ends it: what was measured until then is shown, and written to FILE.partial in place of FILE.
+
+Exit status: 0 done, 1 it failed or was interrupted (one line says why), 2 the command line is wrong.";
 
 /// Measure OpenSSH as the papers did: software, stock OpenSSL, adjunct
 #[derive(Debug, clap::Args)]

@@ -128,10 +128,8 @@ pub struct Bulk {
 
 impl Bulk {
     /// Tries each subject on every side with a part of the file: whether it works, and how long a round takes. `logins` is what a
-    /// copy of nothing takes on each side, in seconds.
-    ///
-    /// # Errors
-    /// [`Failure`] where nothing can be copied, or adjunct fails where stock does not.
+    /// copy of nothing takes on each side, in seconds. Where nothing can be copied, or adjunct fails where stock does not, the failure comes with what
+    /// was tried until then.
     pub fn tried(
         copier: &mut Copier,
         sides: &Sides,
@@ -139,14 +137,23 @@ impl Bulk {
         (known, effort): (&Known, &Effort),
         logins: &Logins,
         clock: &mut Clock,
-    ) -> Result<Bulk, Failure> {
+    ) -> (Bulk, Result<(), Failure>) {
         let mut samples = Samples::default();
-        let mut states = Vec::new();
-        for (at, subject) in subjects.iter().enumerate() {
-            clock.trial(at, subjects.len(), &subject.name());
-            states.push(State::new(copier, sides, subject, (known, effort), logins, &mut samples)?);
-        }
-        Ok(Bulk { states })
+        let mut states: Vec<State> = subjects.iter().map(|subject| State::new(subject, known, effort)).collect();
+        let all = states.len();
+        let mut trials = states.iter_mut().enumerate().filter(|(_, state)| state.missing.is_none());
+        let done = trials.try_for_each(|(at, state)| {
+            clock.trial(at, all, &state.subject.name());
+            state.try_out(copier, sides, logins, &mut samples)
+        });
+        (Bulk { states }, done)
+    }
+
+    /// Rows of what was tried, where the run ended before it was measured.
+    pub fn tries(mut self, sides: &Sides, known: &Known, starts: &Starts) -> Vec<Row> {
+        self.states.iter_mut().for_each(|state| state.judge_unfinished(sides));
+        let start = starts.each();
+        self.states.into_iter().map(|state| state.row(known, &start)).collect()
     }
 
     /// Seconds of a round of all subjects: of the logins in it, and of the data.
@@ -251,6 +258,9 @@ struct State {
     subject: Subject,
     bytes: u64,
     missing: Option<String>,
+    /// Copies of a part of the file, of this length, which tell how long the file takes.
+    sample: u64,
+    tried: [Vec<Taken>; 3],
     taken: [Vec<Taken>; 3],
     served: Served,
     /// Seconds of a round that logins take, and that the data do.
@@ -261,49 +271,54 @@ struct State {
 }
 
 impl State {
-    /// Tries the subject on every side with a part of its file.
-    fn new(
-        copier: &mut Copier,
-        sides: &Sides,
-        subject: &Subject,
-        (known, effort): (&Known, &Effort),
-        logins: &Logins,
-        samples: &mut Samples,
-    ) -> Result<State, Failure> {
-        let mut state = State {
+    /// A subject before it is tried.
+    fn new(subject: &Subject, known: &Known, effort: &Effort) -> State {
+        let bytes = length(subject, effort);
+        State {
             subject: subject.clone(),
-            bytes: length(subject, effort),
+            bytes,
             missing: known.lacks(subject),
+            sample: sample(bytes, plan::slow(subject.cipher)),
+            tried: Default::default(),
             taken: Default::default(),
             served: Served::default(),
             logins: 0.0,
             data: 0.0,
             rounds: Rounds::new(0, 0.0),
             task: None,
-        };
-        if state.missing.is_some() {
-            return Ok(state);
         }
-        let sample = sample(state.bytes, plan::slow(subject.cipher));
-        let job = state.job(&samples.of(copier.folder(), sample)?);
+    }
+
+    /// Tries the subject on every side with a part of its file.
+    fn try_out(
+        &mut self,
+        copier: &mut Copier,
+        sides: &Sides,
+        logins: &Logins,
+        samples: &mut Samples,
+    ) -> Result<(), Failure> {
+        let job = self.job(&samples.of(copier.folder(), self.sample)?);
         // Stock first: what it cannot do either is no fault of adjunct's.
         for at in [1, 0, 2] {
             let Some(side) = &sides[at] else { continue };
             let began = Instant::now();
-            match copier.run(side, &job) {
-                Ok(_) => {
-                    state.logins += logins[at];
+            match counted(copier, side, &job) {
+                Ok((taken, served)) => {
+                    self.logins += logins[at];
                     // Less than a login, by chance, is balanced by another row's more.
-                    state.data += (began.elapsed().as_secs_f64() - logins[at]) * state.bytes as f64 / sample as f64;
+                    let part = self.bytes as f64 / self.sample as f64;
+                    self.data += (began.elapsed().as_secs_f64() - logins[at]) * part;
+                    self.tried[at].push(taken);
+                    self.served = self.served.plus(served);
                 }
                 Err(e) if side.name == "stock" && e.to_string().contains("no matching") => {
-                    state.missing = Some(format!("not available: {e}"));
+                    self.missing = Some(format!("not available: {e}"));
                     break;
                 }
-                Err(e) => return Err(Failure::new(format!("{} on {}: {e}", subject.name(), side.name))),
+                Err(e) => return Err(Failure::new(format!("{} on {}: {e}", self.subject.name(), side.name))),
             }
         }
-        Ok(state)
+        Ok(())
     }
 
     fn job(&self, file: &std::path::Path) -> Job {
@@ -335,11 +350,17 @@ impl State {
         Ok(())
     }
 
-    /// A subject of which a side has no figure is none that was measured.
+    /// A subject of which a side has no figure has those of its trial, if every side has them; else it was not measured.
     fn judge_unfinished(&mut self, sides: &Sides) {
-        let lacking = |(taken, side): (&Vec<Taken>, &Option<_>)| side.is_some() && taken.is_empty();
-        if self.missing.is_none() && self.taken.iter().zip(sides).any(lacking) {
+        let lacks =
+            |taken: &[Vec<Taken>; 3]| taken.iter().zip(sides).any(|(taken, side)| side.is_some() && taken.is_empty());
+        if self.missing.is_some() || !lacks(&self.taken) {
+            return;
+        }
+        if lacks(&self.tried) {
             self.missing = Some("not measured: the run ended before".to_owned());
+        } else {
+            (self.taken, self.bytes) = (std::mem::take(&mut self.tried), self.sample);
         }
     }
 
@@ -484,6 +505,8 @@ mod tests {
             subject: Subject { cipher: "aes128-ctr", mac: None },
             bytes: 10_000_000,
             missing: None,
+            sample: 10_000_000,
+            tried: Default::default(),
             taken: [vec![taken(0.5, 0.06); 3], vec![taken(0.44, 0.05); 3], Vec::new()],
             served: Served::default(),
             logins: 0.8,
@@ -506,6 +529,8 @@ mod tests {
             subject: Subject { cipher: "aes128-ctr", mac: None },
             bytes: 64_000_000,
             missing: None,
+            sample: 64_000_000,
+            tried: Default::default(),
             taken: Default::default(),
             served: Served::default(),
             logins: 0.9,

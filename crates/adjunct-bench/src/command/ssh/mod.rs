@@ -131,15 +131,21 @@ impl<'a> Run<'a> {
         Ok(Run { args, figure7, tables, keys, known, header, sides, copier, clock: Clock::start() })
     }
 
-    /// Tries all rows, measures them, and shows each part when it is whole; and how that ended.
+    /// Tries all rows, measures them, and shows each part when it is whole; and how that ended. Where it ends while it tries, the copies of the trial
+    /// are what was measured.
     fn report(mut self, shown: Shown) -> Result<(SshReport, Result<(), Failure>), Failure> {
-        let mut tried = self.tried()?;
-        self.plan(&mut tried);
-        shown.print(&table::head(&self.header, Style::of_stdout()))?;
-        self.header.estimated_s = report::rounded(self.clock.total(), 1);
-        say(&format!("this takes {} in all", about(self.header.estimated_s)));
+        let (mut tried, done) = self.tried()?;
         let mut sections: Vec<Section> = Vec::new();
-        let done = self.sections(&mut tried, shown, &mut sections);
+        let done = if done.is_ok() {
+            self.plan(&mut tried);
+            shown.print(&table::head(&self.header, Style::of_stdout()))?;
+            self.header.estimated_s = report::rounded(self.clock.total(), 1);
+            say(&format!("this takes {} in all", about(self.header.estimated_s)));
+            self.sections(&mut tried, shown, &mut sections)
+        } else {
+            self.tries(&mut tried, shown, &mut sections)?;
+            done
+        };
         self.header.starts = tried.starts.map(|starts| starts.figures()).unwrap_or_default();
         self.clock.hide();
         if sections.iter().all(|section| !section.has_figures()) {
@@ -183,7 +189,27 @@ impl<'a> Run<'a> {
         Ok(())
     }
 
-    fn tried(&mut self) -> Result<Tried, Failure> {
+    /// Shows what was tried of a run that ended before it was measured.
+    fn tries(&mut self, tried: &mut Tried, shown: Shown, sections: &mut Vec<Section>) -> Result<(), Failure> {
+        for (bulk, tables) in std::mem::take(&mut tried.bulk).into_iter().zip([false, true]) {
+            if let (Some(bulk), Some(starts)) = (bulk, &tried.starts) {
+                let rows = bulk.tries(&self.sides, &self.known, starts);
+                sections.extend(if tables { bulk::table_sections(&rows) } else { vec![bulk::figure7_section(&rows)] });
+            }
+        }
+        sections.retain(Section::has_figures);
+        if sections.is_empty() {
+            return Ok(());
+        }
+        self.header.data = "a part of each file, copied by scp to /dev/null on the same machine".to_owned();
+        self.header.method =
+            format!("one copy on each side, by which every row is tried before it is measured; {LESS}");
+        shown.print(&table::head(&self.header, Style::of_stdout()))?;
+        sections.iter().try_for_each(|section| shown.print(&table::section(section, Style::of_stdout())))
+    }
+
+    /// Tries every row once. Where that fails, what was tried until then comes with the failure.
+    fn tried(&mut self) -> Result<(Tried, Result<(), Failure>), Failure> {
         let effort = large(self.args);
         let large = [&self.figure7, &self.tables].iter().any(|subjects| !subjects.is_empty());
         if large {
@@ -194,16 +220,27 @@ impl<'a> Run<'a> {
         let (copier, sides, clock) = (&mut self.copier, &self.sides, &mut self.clock);
         let starts = if large { Some(tried_starts(copier, sides)?) } else { None };
         let logins: Logins = starts.as_ref().map(|starts| starts.each().map(|taken| taken.seconds)).unwrap_or_default();
-        let mut bulk = [None, None];
-        for (bulk, subjects) in bulk.iter_mut().zip([&self.figure7, &self.tables]) {
+        let mut tried = Tried { bulk: [None, None], small: None, starts };
+        for (bulk, subjects) in tried.bulk.iter_mut().zip([&self.figure7, &self.tables]) {
             if !subjects.is_empty() {
-                *bulk = Some(Bulk::tried(copier, sides, subjects, (&self.known, &effort), &logins, clock)?);
+                let (new, done) = Bulk::tried(copier, sides, subjects, (&self.known, &effort), &logins, clock);
+                *bulk = Some(new);
+                if done.is_err() {
+                    clock.hide();
+                    return Ok((tried, done));
+                }
             }
         }
         let small = (!self.keys.is_empty()).then(|| Small::tried(copier, sides, &self.keys, small(self.args), clock));
-        let tried = Tried { bulk, small: small.transpose()?, starts };
         clock.hide();
-        Ok(tried)
+        let done = match small.transpose() {
+            Ok(small) => {
+                tried.small = small;
+                Ok(())
+            }
+            Err(failure) => Err(failure),
+        };
+        Ok((tried, done))
     }
 
     /// Plans the rounds of all that was tried: as many as were asked for, or as fit into the time of a rough answer.
@@ -264,10 +301,13 @@ fn describe(args: &Args, header: &mut Header, tried: &Tried, runs: usize) {
     };
     header.data += ", copied by scp to /dev/null on the same machine";
     header.method = format!(
-        "medians of {runs} runs of each side, in turns, in changing order; spread: half of what lies between the quartiles; of \
-         large copies time and CPU time of the bytes alone, without what starting scp and logging in takes"
+        "medians of {runs} runs of each side, in turns, in changing order; spread: half of what lies between the quartiles; {LESS}"
     );
 }
+
+/// What the figures of large copies are without.
+const LESS: &str =
+    "of large copies time and CPU time of the bytes alone, without what starting scp and logging in takes";
 
 /// Makes copies of one byte; how many follows from the time of a login.
 fn tried_starts(copier: &mut Copier, sides: &Sides) -> Result<Starts, Failure> {
@@ -314,8 +354,11 @@ fn starts(header: &Header) -> Option<String> {
 fn facts(header: &Header) -> Vec<(&'static str, String)> {
     let served = format!("{} calls in hardware, {} in software", header.served.hardware, header.served.software);
     let counted = header.served != Served::default();
-    let took =
-        format!("{:.0} s; {:.0} s were estimated once every row had been tried", header.took_s, header.estimated_s);
+    let estimated = match header.estimated_s {
+        0.0 => String::new(),
+        seconds => format!("; {seconds:.0} s were estimated once every row had been tried"),
+    };
+    let took = format!("{:.0} s{estimated}", header.took_s);
     let mut facts = vec![
         ("CPU", format!("{}, {} of them", header.cpu, header.cpus)),
         ("instructions", header.instructions.join(" ")),

@@ -97,12 +97,8 @@ fn what_ssh_has_copied_and_tried() {
     let words = ["ssh", "try", "--size=100K", "--runs=1000", "--trust-module", "--module", module.to_str().unwrap()];
     let report = kept(&words, |report| report["copies"].as_u64().unwrap() as usize);
     assert!(report["stock"]["mb_s"].as_f64() > Some(0.0) && report["adjunct"]["mb_s"].as_f64() > Some(0.0), "{report}");
-    let dir = tempfile::tempdir().unwrap();
-    let policy = dir.path().join("policy.toml");
-    let text = "base = \"modern\"\n[ciphers]\nallow = [\"aes128-gcm*\"]\n[macs]\nallow = [\"hmac-sha2-256-etm*\"]\n\
-                [kex]\nallow = [\"curve25519-sha256\"]\n[host-keys]\nallow = [\"ssh-ed25519\"]\n";
-    fs::write(&policy, text).unwrap();
-    let words = ["ssh", "tune", "--quick", "--time=300", "--policy", policy.to_str().unwrap()];
+    // So long that it is ended while it still measures what there is, before it compares two suites.
+    let words = ["ssh", "tune", "--quick", "--time=3600"];
     let report = kept(&words, |report| report["survey"]["kex"].as_array().unwrap().len());
     assert!(report["plans"].as_array().unwrap().is_empty() && report["applied"] == false, "{report}");
 }

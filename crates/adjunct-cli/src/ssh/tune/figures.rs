@@ -90,8 +90,9 @@ pub(super) fn measured(
     progress: &Progress,
 ) -> Result<(Survey, Result<(), Failure>), Failure> {
     let wanted = wanted(args, ground, chosen.0, chosen.1)?;
-    let (survey, done) = survey::survey(rig, side, &wanted, progress)?;
+    // First: no program is started once the user has ended it.
     let (openssh, openssl) = ground.programs.versions()?;
+    let (survey, done) = survey::survey(rig, side, &wanted, progress)?;
     let accelerated = counted.any();
     let adjunct = match (module, accelerated) {
         (Some(module), true) => format!("in use: {}", module.display()),

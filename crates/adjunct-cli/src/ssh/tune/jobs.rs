@@ -23,6 +23,15 @@ pub(super) struct Job {
     pub(super) first: Option<(u64, Cost)>,
 }
 
+impl Job {
+    /// What it cost the first time, as all that there is of it.
+    fn once(&mut self) -> Costs {
+        let Some((bytes, cost)) = self.first else { return Costs::default() };
+        self.bytes = bytes;
+        Costs(vec![cost])
+    }
+}
+
 /// How often jobs are measured, and which part of the time they have.
 #[derive(Clone, Copy)]
 pub(super) struct Turns {
@@ -129,8 +138,18 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// Repeats jobs in turns, for a part of the budget. A job that there was no time for has what it cost the first time. Where it is ended, the jobs
-    /// that were done once at least stay.
+    /// Does each job once and then in turns; copies of a length that fits the time. Where it is ended, the jobs that were done once at least stay.
+    pub(super) fn measured(&mut self, jobs: &mut Vec<Job>, turns: Turns) -> (Vec<Costs>, Result<(), Failure>) {
+        if let Err(ended) = self.sift(jobs) {
+            return (jobs.iter_mut().map(|job| job.once()).collect(), Err(ended));
+        }
+        if jobs.iter().any(|job| job.bytes > 0) {
+            self.sizes(jobs, 1.0);
+        }
+        self.rounds(jobs, turns, &|_, _| true)
+    }
+
+    /// Repeats jobs in turns, for a part of the budget. A job that there was no time for has what it cost the first time.
     pub(super) fn rounds(
         &mut self,
         all: &mut Vec<Job>,
@@ -155,13 +174,8 @@ impl<'a> Run<'a> {
             }
         };
         let (mut costs, done) = interleave(jobs.len(), &limits, || start.elapsed(), |costs| enough(jobs, costs), again);
-        if done.is_ok() {
-            for (job, costs) in all.iter_mut().zip(&mut costs).filter(|(_, costs)| costs.0.is_empty()) {
-                if let Some((bytes, cost)) = job.first {
-                    job.bytes = bytes;
-                    costs.0.push(cost);
-                }
-            }
+        for (job, costs) in all.iter_mut().zip(&mut costs).filter(|(_, costs)| costs.0.is_empty()) {
+            *costs = job.once();
         }
         let mut measured = costs.iter().map(|costs| !costs.0.is_empty()).collect::<Vec<_>>().into_iter();
         all.retain(|_| measured.next().unwrap_or(false));

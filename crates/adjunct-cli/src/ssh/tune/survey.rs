@@ -172,8 +172,7 @@ pub fn survey(
     let mut run = Run::new(rig, &sides, (progress, wanted.budget.saturating_sub(own)), own);
     let base = base(wanted);
     let mut jobs = logins(&base, wanted);
-    run.sift(&mut jobs)?;
-    let (costs, mut done) = run.rounds(&mut jobs, Turns { times: LOGINS, until: 0.35, end: 0.45 }, &|_, _| true);
+    let (costs, mut done) = run.measured(&mut jobs, Turns { times: LOGINS, until: 0.35, end: 0.45 });
     if jobs.is_empty() {
         return done.and_then(|()| Err(run.nothing("login")));
     }
@@ -187,11 +186,7 @@ pub fn survey(
     let mut pairs = if done.is_ok() { pairs(&base, wanted) } else { Vec::new() };
     let mut pair_costs = Vec::new();
     if done.is_ok() {
-        done = run.sift(&mut pairs);
-    }
-    if done.is_ok() {
-        run.sizes(&mut pairs, 1.0);
-        (pair_costs, done) = run.rounds(&mut pairs, Turns { times: COPIES, until: 0.97, end: 1.0 }, &|_, _| true);
+        (pair_costs, done) = run.measured(&mut pairs, Turns { times: COPIES, until: 0.97, end: 1.0 });
         if pairs.is_empty() && done.is_ok() {
             return Err(run.nothing("cipher"));
         }

@@ -15,7 +15,6 @@ pub mod service;
 mod watch;
 
 use adjunct_card_state::arguments::Arguments;
-use adjunct_card_state::folder::Folder;
 use clap::Parser as _;
 use service::Entry;
 use std::process::ExitCode;
@@ -27,7 +26,7 @@ pub fn run(services: &'static [Entry]) -> ExitCode {
         Some(first) if first == daemon::CARD => process::start(services, &arguments.collect::<Vec<_>>()),
         _ => {
             let arguments = Arguments::parse();
-            let folder = Folder::at(arguments.folder);
+            let folder = arguments.folder();
             if arguments.prepare {
                 daemon::prepare(&folder)
             } else {

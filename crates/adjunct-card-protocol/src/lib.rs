@@ -138,7 +138,8 @@ fn folders() -> Vec<PathBuf> {
     match folder("ADJUNCT_CARDS_DIR") {
         Some(named) => vec![named],
         None => {
-            let own = folder("XDG_RUNTIME_DIR").map(|runtime| runtime.join("adjunct"));
+            let runtime = folder("XDG_RUNTIME_DIR").filter(|runtime| runtime.is_absolute());
+            let own = runtime.map(|runtime| runtime.join("adjunct"));
             [Some(PathBuf::from(SYSTEM)), own].into_iter().flatten().collect()
         }
     }

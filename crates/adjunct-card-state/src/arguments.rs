@@ -1,7 +1,7 @@
 //! The command line of `adjunctd`.
 #![forbid(unsafe_code)]
 
-use crate::folder::{SYSTEM, VARIABLE};
+use crate::folder::{self, Folder, SYSTEM};
 use clap::Parser;
 use std::path::PathBuf;
 
@@ -23,9 +23,9 @@ have finished what they work on.
 Exit status: 0 it was told to end, 1 it does not start (one line says why), 2 the command line is wrong."
 )]
 pub struct Arguments {
-    /// Where its sockets and its state are
-    #[arg(long, value_name = "DIR", env = VARIABLE, default_value = SYSTEM)]
-    pub folder: PathBuf,
+    /// Where its sockets and its state are [default: $ADJUNCT_CARDS_DIR, or /run/adjunct where that is not set or empty]
+    #[arg(long, value_name = "DIR")]
+    pub folder: Option<PathBuf>,
     /// Which cards there are [default: /etc/adjunct/cards.conf; without it one accelerator]
     #[arg(long, value_name = "FILE")]
     pub config: Option<PathBuf>,
@@ -36,4 +36,11 @@ pub struct Arguments {
     /// daemon as another user
     #[arg(long)]
     pub prepare: bool,
+}
+
+impl Arguments {
+    /// The daemon's folder.
+    pub fn folder(&self) -> Folder {
+        Folder::at(self.folder.clone().or_else(folder::named).unwrap_or_else(|| SYSTEM.into()))
+    }
 }

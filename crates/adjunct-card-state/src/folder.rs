@@ -15,6 +15,11 @@ pub fn socket_name(mode: Mode, card: u8, domain: u8) -> String {
     adjunct_card_protocol::socket_name(mode.word(), card, domain.into())
 }
 
+/// The folder that the environment names; an empty variable names none.
+pub(crate) fn named() -> Option<PathBuf> {
+    env::var_os(VARIABLE).filter(|name| !name.is_empty()).map(PathBuf::from)
+}
+
 /// A daemon's folder.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Folder(PathBuf);
@@ -26,14 +31,16 @@ impl Folder {
     }
 
     /// Finds the folder that tools look at: `ADJUNCT_CARDS_DIR`; else the machine's, where a daemon has run there; else the user's own
-    /// (`$XDG_RUNTIME_DIR/adjunct`), where it exists; else the machine's.
+    /// (`$XDG_RUNTIME_DIR/adjunct`, where that variable is an absolute path), where it exists; else the machine's.
     pub fn found() -> Folder {
-        if let Some(named) = env::var_os(VARIABLE).filter(|name| !name.is_empty()) {
-            return Folder(named.into());
+        if let Some(named) = named() {
+            return Folder(named);
         }
         let has_state = |folder: &Folder| folder.state().exists();
         let system = Folder(SYSTEM.into());
-        let own = env::var_os("XDG_RUNTIME_DIR").map(|runtime| Folder(Path::new(&runtime).join("adjunct")));
+        // Empty or relative it would name a folder of whoever owns the working folder.
+        let runtime = env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from).filter(|runtime| runtime.is_absolute());
+        let own = runtime.map(|runtime| Folder(runtime.join("adjunct")));
         own.filter(|own| !has_state(&system) && has_state(own)).unwrap_or(system)
     }
 

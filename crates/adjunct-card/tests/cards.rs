@@ -1,6 +1,8 @@
 //! Cards as programs and administrators have them: real daemons, card processes and programs, ended at any time.
 
 mod common;
+#[path = "../../adjunct-cli/tests/copy/mod.rs"]
+mod copy;
 mod service;
 
 use adjunct::catalogue::Queue;
@@ -529,4 +531,35 @@ fn what_is_wrong_at_the_start_is_said_in_a_line() {
     let twice = Daemon::start("");
     assert!(run(&twice).contains("another adjunctd runs there"));
     assert_eq!(twice.machine().remark, "cards.conf has no card.");
+}
+
+/// What `adjunctd --folder "$XDG_RUNTIME_DIR/adjunct"` is where the variable is empty, as in a session that no login made.
+#[test]
+fn a_user_without_a_folder_is_told_how_to_name_one() {
+    use std::os::unix::fs::PermissionsExt;
+    use std::os::unix::process::CommandExt;
+    let stage = tempfile::tempdir().unwrap();
+    std::fs::set_permissions(stage.path(), std::fs::Permissions::from_mode(0o755)).unwrap();
+    let program = stage.path().join("adjunctd");
+    copy::copy(env!("CARGO_BIN_EXE_adjunctd"), &program);
+    let is_root = rustix::process::geteuid().is_root();
+    let said = |arguments: &[&str]| {
+        let mut command = Command::new(&program);
+        // Empty it names no folder.
+        command.args(arguments).env("ADJUNCT_CARDS_DIR", "");
+        if is_root {
+            command.uid(65534).gid(65534);
+        }
+        let output = command.output().unwrap();
+        assert_eq!(output.status.code(), Some(1), "{output:?}");
+        String::from_utf8(output.stderr).unwrap()
+    };
+    let advice = "Permission denied; name a folder of your own by --folder, and to programs by ADJUNCT_CARDS_DIR\n";
+    assert_eq!(said(&["--folder", "/adjunct"]), format!("adjunctd: /adjunct: {advice}"));
+    let machines = said(&[]);
+    assert!(machines.starts_with("adjunctd: /run/adjunct") && machines.ends_with(advice), "{machines}");
+    if is_root {
+        let folder = stage.path().to_str().unwrap();
+        assert_eq!(said(&["--folder", folder]), format!("adjunctd: {folder}/lock: {advice}"));
+    }
 }

@@ -516,6 +516,27 @@ fn who_may_not_is_told() {
     assert!(errors.ends_with("/cards: Permission denied\n") && errors.lines().count() == 1 && status == 1, "{errors}");
 }
 
+/// An empty or relative `XDG_RUNTIME_DIR` names no folder: whose the working folder is, shows no cards of theirs.
+#[test]
+fn the_working_folder_has_no_cards() {
+    let stage = Stage::new(mixed());
+    let here = tempfile::tempdir().unwrap();
+    std::os::unix::fs::symlink(stage.path(), here.path().join("adjunct")).unwrap();
+    let of = |runtime: &str| {
+        let mut command = stage.command("lszcrypt", &[]);
+        command.env_remove("ADJUNCT_CARDS_DIR").env("XDG_RUNTIME_DIR", runtime).current_dir(here.path());
+        said(&command.output().unwrap()).0
+    };
+    let theirs = "1f.00c8  CEX8P EP11-Coproc chkstop    123456789";
+    for runtime in ["", "."] {
+        assert!(!of(runtime).contains(theirs), "XDG_RUNTIME_DIR={runtime}");
+    }
+    // The machine's own cards, where it has some, come first.
+    if !std::path::Path::new("/run/adjunct/cards").exists() {
+        assert!(of(here.path().to_str().unwrap()).contains(theirs));
+    }
+}
+
 #[test]
 fn json_has_all_that_a_table_has() {
     let stage = Stage::new(mixed());

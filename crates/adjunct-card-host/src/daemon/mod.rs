@@ -114,6 +114,18 @@ pub fn prepare(folder: &Folder) -> io::Result<()> {
     Ok(())
 }
 
+/// What keeps this user from having the daemon's folder, and what to do about it.
+fn not_ours(path: impl AsRef<std::path::Path>) -> impl FnOnce(io::Error) -> io::Error {
+    move |error| {
+        let denied = error.kind() == ErrorKind::PermissionDenied;
+        let line = named(path)(error).to_string();
+        // The words say it without the number.
+        let what = line.split(" (os error ").next().unwrap_or(&line);
+        let advice = "; name a folder of your own by --folder, and to programs by ADJUNCT_CARDS_DIR";
+        io::Error::other(format!("{what}{}", if denied { advice } else { "" }))
+    }
+}
+
 /// Runs the daemon until it is told to end.
 ///
 /// # Errors
@@ -124,13 +136,14 @@ pub fn run(options: Options) -> io::Result<()> {
     let config = Config::read(path, must_be, &served);
     let config = config.map_err(|error| io::Error::new(ErrorKind::InvalidInput, error.to_string()))?;
     let folder = options.folder;
-    std::fs::DirBuilder::new().recursive(true).mode(0o755).create(folder.path()).map_err(named(folder.path()))?;
+    let made = std::fs::DirBuilder::new().recursive(true).mode(0o755).create(folder.path());
+    made.map_err(not_ours(folder.path()))?;
     let mut given = listen::given();
     let runs = |path: PathBuf| {
         io::Error::new(ErrorKind::AddrInUse, format!("{}: another adjunctd runs there", path.display()))
     };
     // Until the end of this process.
-    let lock = listen::alone(&folder.lock()).map_err(named(folder.lock()))?;
+    let lock = listen::alone(&folder.lock()).map_err(not_ours(folder.lock()))?;
     let _lock = lock.ok_or_else(|| runs(folder.path().to_owned()))?;
     let in_use = |path: PathBuf| {
         move |error: Errno| match error {

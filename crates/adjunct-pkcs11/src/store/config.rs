@@ -131,7 +131,11 @@ struct Said {
 
 /// Parses a configuration.
 fn parse(text: &str) -> Result<Said, String> {
-    let file: File = toml::from_str(text).map_err(|error| error.to_string())?;
+    let file: File = toml::from_str(text).map_err(|error| {
+        let before = error.span().and_then(|span| text.get(..span.start)).unwrap_or_default();
+        let words: Vec<&str> = error.message().lines().collect();
+        format!("line {}: {}", before.matches('\n').count() + 1, words.join(", "))
+    })?;
     let mut slots = BTreeSet::new();
     for token in &file.token {
         if token.slot < 2 || CK_SLOT_ID::from(token.slot) == GIVING_WAY || !slots.insert(token.slot) {
@@ -272,8 +276,11 @@ mod tests {
             "slots = [65537]",
             "slots = 3",
         ] {
-            assert!(parse(wrong).is_err(), "{wrong}");
+            let error = parse(wrong).unwrap_err();
+            assert!(!error.contains('\n'), "{error}");
         }
+        let error = parse("[[token]]\nslot = 4\npath = \"/a\"\nx = 1").unwrap_err();
+        assert!(error.starts_with("line 4: unknown field `x`, expected "), "{error}");
         assert!(parse("").unwrap().tokens.is_empty());
         let listed = parse("slots = [4, 1]\n[[token]]\nslot = 4\npath = \"/a\"").unwrap().slots;
         assert_eq!((listed, parse("").unwrap().slots), (Some(vec![4, 1]), None));

@@ -10,7 +10,7 @@ stage_alone() {
 
 # stage BUILT PREFIX LIBDIR DATE: of the programs that cargo has built in BUILT (target/release), for a package whose libraries lie in
 # LIBDIR (/usr/lib/x86_64-linux-gnu), with DATE (2026-11-25) in the man pages:
-#   target/package/man, man3          man pages of the commands, and of libica's functions
+#   target/package/man, man3, man5    man pages of the commands, of libica's functions, and of files
 #   target/package/{bash,zsh,fish}    completions
 #   target/package/lib                libica.so.4 and libica-cex.so.4
 #   target/package/pkgconfig          libica.pc and libica-cex.pc
@@ -20,7 +20,7 @@ stage() {
     local built=$1 prefix=$2 libdir=$3 date=$4 stage=target/package name
     local run=(${runner:+"$runner"} "$built/adjunct")
     rm -rf "$stage"
-    mkdir -p "$stage"/{man,man3,bash,zsh,fish}
+    mkdir -p "$stage"/{man,man3,man5,bash,zsh,fish}
     "${run[@]}" man --date "$date" "$stage/man"
     for name in adjunct icainfo icainfo-cex icastats cpacfstats pkcsconf pkcsstats p11sak lszcrypt chzcrypt zcryptctl zcryptstats; do
         "${run[@]}" completions bash "$name" >"$stage/bash/$name"
@@ -34,8 +34,9 @@ stage() {
     "${tools:-}strip" --strip-unneeded --remove-section=.comment "$stage"/lib/*.so.4
     crates/adjunct-ica/pkgconfig "$prefix" "$libdir" "$stage/pkgconfig"
     crates/adjunct-ica/man/make "$date" "$stage/man3"
+    cp docs/man/*.5 "$stage/man5"
     # Pages that a page stands for are links to it, which are not compressed.
-    find "$stage/man" "$stage/man3" -type f -exec gzip -9n {} +
+    find "$stage/man" "$stage/man3" "$stage/man5" -type f -exec gzip -9n {} +
     for name in $(find "$stage/man3" -type l -printf '%f\n'); do
         ln -s "$(readlink "$stage/man3/$name").gz" "$stage/man3/$name.gz"
         rm "$stage/man3/$name"

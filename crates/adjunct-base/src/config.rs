@@ -5,6 +5,38 @@ use crate::catalogue::Function;
 use crate::environment::secure_env;
 use crate::error::Error;
 
+/// A name in the module's section of openssl.cnf that the provider reads. OpenSSL itself reads `identity`, `module` and `activate`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Setting {
+    /// Which groups of algorithms the provider offers ([`Groups::parse`]).
+    Algorithms,
+    /// What the engine that the module registers serves ([`engine`]).
+    Engine,
+    /// Which private-key operations are done in batches ([`accelerator`]).
+    Accelerator,
+    /// Whether PKCS#1 v1.5 decryption rejects implicitly where OpenSSL's own does not.
+    ImplicitRejection,
+    /// Whether the provider offers nothing in programs that load a provider of their own.
+    Yield,
+}
+
+impl Setting {
+    /// Every setting.
+    pub const ALL: [Setting; 5] =
+        [Setting::Algorithms, Setting::Engine, Setting::Accelerator, Setting::ImplicitRejection, Setting::Yield];
+
+    /// Its name in the section.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Setting::Algorithms => "algorithms",
+            Setting::Engine => "engine",
+            Setting::Accelerator => "accelerator",
+            Setting::ImplicitRejection => "implicit-rejection",
+            Setting::Yield => "yield",
+        }
+    }
+}
+
 /// A group of algorithms, as the papers name it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[repr(u8)]

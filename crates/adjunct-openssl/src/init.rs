@@ -7,7 +7,7 @@ use crate::entry;
 use crate::neighbours::Watch;
 use crate::provider::{Provider, provider};
 use crate::{capabilities, cipher, digest, ec, ecx, fallback, kem, mac, prime, rand, rsa};
-use adjunct::config::{Group, Groups};
+use adjunct::config::{Group, Groups, Setting};
 use adjunct_ossl::engines::Engines;
 use adjunct_ossl::random;
 use std::ffi::{CStr, c_int, c_void};
@@ -97,7 +97,8 @@ pub unsafe extern "C" fn OSSL_provider_init(
     guard(0, || {
         // SAFETY: the pointers are OpenSSL's.
         let core = unsafe { Core::new(handle, table) };
-        let mut groups = match core.config("algorithms") {
+        let setting = |setting: Setting| core.config(setting.name());
+        let mut groups = match setting(Setting::Algorithms) {
             None => Groups::default(),
             Some(value) => {
                 let (groups, errors) = Groups::parse(&value);
@@ -114,12 +115,13 @@ pub unsafe extern "C" fn OSSL_provider_init(
                 groups.remove(group);
             }
         }
-        let switch = |name: &str| core.config(name).is_some_and(|value| switched_on(name, &value));
-        let implicit_rejection = switch("implicit-rejection");
-        if let Some(value) = core.config("accelerator") {
+        let switch = |switch: Setting| setting(switch).is_some_and(|value| switched_on(switch.name(), &value));
+        let implicit_rejection = switch(Setting::ImplicitRejection);
+        let yields = switch(Setting::Yield);
+        if let Some(value) = setting(Setting::Accelerator) {
             adjunct::ops::batches::configure_for_all("openssl.cnf: accelerator", &value);
         }
-        if let Some(value) = core.config("engine") {
+        if let Some(value) = setting(Setting::Engine) {
             adjunct_engine::register::register(core.address(), &value);
         }
         if !groups.has(Group::Rand) {
@@ -129,7 +131,7 @@ pub unsafe extern "C" fn OSSL_provider_init(
         digest::follow_version(&core.config("openssl-version").unwrap_or_default());
         let version = version(&core);
         let engines = Engines::of(core.libcrypto());
-        let watch = switch("yield").then(|| Watch::new(&core)).flatten();
+        let watch = yields.then(|| Watch::new(&core)).flatten();
         let library = fallback::Cache::default();
         let tables = tables(version, groups);
         let encoders = AtomicPtr::default();

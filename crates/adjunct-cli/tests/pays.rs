@@ -25,6 +25,14 @@ fn report(cpu: &str, gcm: f64) -> Value {
 }
 
 #[test]
+fn a_batch_is_explained_where_functions_run_in_batches() {
+    let state = tempfile::tempdir().unwrap();
+    let text = good(&info(state.path(), None, &[]));
+    let explained = text.lines().any(|line| line.starts_with("Lanes: ") && line.contains(" at once, a batch, by "));
+    assert!(explained || !text.contains("in batches"), "{text}");
+}
+
+#[test]
 fn by_the_class_of_the_cpu() {
     let state = tempfile::tempdir().unwrap();
     let text = good(&info(state.path(), None, &[]));

@@ -19,7 +19,8 @@ pub(super) fn render(facts: &Facts, style: Style) -> String {
     if let Some(lanes) = &facts.lanes {
         let of = if lanes.curves { "RSA and curves" } else { "RSA" };
         let counted = if lanes.hardware { "hardware" } else { "software" };
-        let _ = writeln!(text, "Lanes:         {of}, {} together by {} ({counted})", lanes.width, lanes.instructions);
+        let (width, by) = (lanes.width, lanes.instructions);
+        let _ = writeln!(text, "Lanes:         {width} operations of {of} at once, a batch, by {by} ({counted})");
     }
     for note in &facts.notes {
         let _ = writeln!(text, "Note:          {note}");

@@ -10,9 +10,9 @@ stage_alone() {
 
 # stage BUILT PREFIX LIBDIR DATE: of the programs that cargo has built in BUILT (target/release), for a package whose libraries lie in
 # LIBDIR (/usr/lib/x86_64-linux-gnu), with DATE (2026-11-25) in the man pages:
-#   target/package/man, man3, man5    man pages of the commands, of libica's functions, and of files
+#   target/package/man, man3, man5    man pages of the commands, of functions of libica and libep11, and of files
 #   target/package/{bash,zsh,fish}    completions
-#   target/package/lib                libica.so.4 and libica-cex.so.4
+#   target/package/lib                libica.so.4, libica-cex.so.4 and libep11.so.4
 #   target/package/pkgconfig          libica.pc and libica-cex.pc
 #   target/package/{third-party-licenses,changelog}.gz
 # For another architecture `runner` is the command that runs its programs, CC its compiler and `tools` what strip's name begins with.
@@ -31,9 +31,11 @@ stage() {
     cp CHANGELOG.md "$stage/changelog"
     # libica, with its symbol versions, of the static library.
     crates/adjunct-ica/link "$built/libadjunct_ica.a" "$stage/lib"
+    cp "$built/libadjunct_ep11.so" "$stage/lib/libep11.so.4"
     "${tools:-}strip" --strip-unneeded --remove-section=.comment "$stage"/lib/*.so.4
     crates/adjunct-ica/pkgconfig "$prefix" "$libdir" "$stage/pkgconfig"
     crates/adjunct-ica/man/make "$date" "$stage/man3"
+    sed "s/^@date\$/.Dd $(LC_ALL=C date -u -d "$date" '+%B %-d, %Y')/" crates/adjunct-ep11/man/libep11.3 >"$stage/man3/libep11.3"
     cp docs/man/*.5 "$stage/man5"
     # Pages that a page stands for are links to it, which are not compressed.
     find "$stage/man" "$stage/man3" "$stage/man5" -type f -exec gzip -9n {} +

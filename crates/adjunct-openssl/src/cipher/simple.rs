@@ -121,33 +121,65 @@ unsafe extern "C" fn cipher<M: Mode>(
 ) -> c_int {
     guard(0, move || {
         // SAFETY: the pointers are OpenSSL's, valid for the lengths given.
-        let Some(Context { state, cipher }) = (unsafe { abi::context::<Context<M>>(ctx) }) else { return 0 };
-        if !cipher.has_key() {
-            return state.fail(prov::NO_KEY_SET);
+        let Some(context) = (unsafe { abi::context::<Context<M>>(ctx) }) else { return 0 };
+        let Context { state, cipher } = &mut *context;
+        // The common case: a clear key and whole blocks.
+        if (1..=out_size).contains(&len)
+            && len.is_multiple_of(M::INFO.block)
+            && !input.is_null()
+            && !out.is_null()
+            && let Some(clear) = cipher.clear()
+        {
+            // SAFETY: neither pointer is null; OpenSSL passes `len` readable bytes at `input` and `out_size` writable ones at `out`, and `len` is at
+            // most `out_size`.
+            clear.run(state.encrypt, state.chain(), unsafe { InOut::from_raw(input, out, len) });
+            // SAFETY: OpenSSL passes the address of a variable of its own for the length.
+            unsafe { *out_len = len };
+            return 1;
         }
-        if out_size < len {
-            return state.fail(prov::OUTPUT_BUFFER_TOO_SMALL);
-        }
-        // What is not whole blocks stays unwritten in ECB; in CBC it is the caller's error (EVP_Cipher(3)).
-        let usable = len - len % M::INFO.block;
-        if usable != len && M::INFO.mode == mode::CBC {
-            return state.fail(prov::INVALID_INPUT_LENGTH);
-        }
-        if usable > 0 {
-            if input.is_null() || out.is_null() {
-                return 0;
-            }
-            // SAFETY: neither pointer is null; OpenSSL passes `len` readable bytes at `input` and `out_size` writable ones at `out`, and
-            // `usable` is at most either.
-            let done = cipher.run(state.encrypt, state.chain(), unsafe { InOut::from_raw(input, out, usable) });
-            if done.is_err() {
-                return state.fail(prov::CIPHER_OPERATION_FAILED);
-            }
-        }
-        // SAFETY: OpenSSL passes the address of a variable of its own for the length.
-        unsafe { *out_len = len };
-        1
+        // SAFETY: OpenSSL passes `len` readable bytes at `input`, `out_size` writable ones at `out`, and a variable of its own at `out_len`.
+        unsafe { cipher_any(context, out, out_len, out_size, input, len) }
     })
+}
+
+/// [`cipher`] in all cases.
+///
+/// # Safety
+/// As for [`cipher`].
+#[inline(never)]
+unsafe fn cipher_any<M: Mode>(
+    Context { state, cipher }: &mut Context<M>,
+    out: *mut u8,
+    out_len: *mut usize,
+    out_size: usize,
+    input: *const u8,
+    len: usize,
+) -> c_int {
+    if !cipher.has_key() {
+        return state.fail(prov::NO_KEY_SET);
+    }
+    if out_size < len {
+        return state.fail(prov::OUTPUT_BUFFER_TOO_SMALL);
+    }
+    // What is not whole blocks stays unwritten in ECB; in CBC it is the caller's error (EVP_Cipher(3)).
+    let usable = len - len % M::INFO.block;
+    if usable != len && M::INFO.mode == mode::CBC {
+        return state.fail(prov::INVALID_INPUT_LENGTH);
+    }
+    if usable > 0 {
+        if input.is_null() || out.is_null() {
+            return 0;
+        }
+        // SAFETY: neither pointer is null; the caller passes `len` readable bytes at `input` and `out_size` writable ones at `out`, and `usable` is
+        // at most either.
+        let done = cipher.run(state.encrypt, state.chain(), unsafe { InOut::from_raw(input, out, usable) });
+        if done.is_err() {
+            return state.fail(prov::CIPHER_OPERATION_FAILED);
+        }
+    }
+    // SAFETY: the caller passes a place for the length.
+    unsafe { *out_len = len };
+    1
 }
 
 unsafe extern "C" fn stream_final<M: Mode>(
@@ -178,48 +210,66 @@ unsafe extern "C" fn block_update<M: Mode>(
 ) -> c_int {
     guard(0, move || {
         // SAFETY: the pointers are OpenSSL's, valid for the lengths given.
-        let Some(Context { state, cipher }) = (unsafe { abi::context::<Context<M>>(ctx) }) else { return 0 };
-        if !cipher.has_key() {
-            return state.fail(prov::NO_KEY_SET);
-        }
-        if state.tls_version > 0 {
-            // SAFETY: OpenSSL passes `len` readable bytes at `input`, `out_size` writable ones at `out` and a variable of its own at
-            // `out_len`; `update` refuses null pointers.
-            return unsafe { tls_cbc::update::<M>(state, cipher, out, out_len, out_size, input, len) };
-        }
-        if input.is_null() && len > 0 {
-            return 0;
-        }
-        // The common case: whole blocks, nothing held, nothing to hold.
+        let Some(context) = (unsafe { abi::context::<Context<M>>(ctx) }) else { return 0 };
+        let Context { state, cipher } = &mut *context;
+        // The common case: a clear key, whole blocks, nothing held, nothing to hold.
         if state.buffered == 0
+            && state.tls_version == 0
             && (state.encrypt || !state.pad)
             && len.is_multiple_of(M::INFO.block)
             && (1..=out_size).contains(&len)
+            && !input.is_null()
             && !out.is_null()
+            && let Some(clear) = cipher.clear()
         {
-            // SAFETY: neither pointer is null, as `len` is not 0; OpenSSL passes `len` readable bytes at `input` and `out_size` writable
-            // ones at `out`, and `len` is at most `out_size`.
-            let done = cipher.run(state.encrypt, state.chain(), unsafe { InOut::from_raw(input, out, len) });
-            if done.is_err() {
-                return state.fail(prov::CIPHER_OPERATION_FAILED);
-            }
+            // SAFETY: neither pointer is null; OpenSSL passes `len` readable bytes at `input` and `out_size` writable ones at `out`, and `len` is at
+            // most `out_size`.
+            clear.run(state.encrypt, state.chain(), unsafe { InOut::from_raw(input, out, len) });
             // SAFETY: OpenSSL passes the address of a variable of its own for the length.
             unsafe { *out_len = len };
             return 1;
         }
-        let written = cipher.update(state.encrypt, len, |pieces| {
-            // SAFETY: OpenSSL passes `len` readable bytes at `input`, which is null only where `len` is 0, and `out_size` writable ones at
-            // `out`, whose null `blocks` refuses.
-            unsafe { blocks(state, pieces, out, out_size, input, len) }
-        });
-        let written = match written {
-            Ok(written) => written,
-            Err(reason) => return state.fail(reason),
-        };
-        // SAFETY: OpenSSL passes the address of a variable of its own for the length.
-        unsafe { *out_len = written };
-        1
+        // SAFETY: OpenSSL passes `len` readable bytes at `input`, `out_size` writable ones at `out`, and a variable of its own at `out_len`.
+        unsafe { block_update_any(context, out, out_len, out_size, input, len) }
     })
+}
+
+/// [`block_update`] in all cases.
+///
+/// # Safety
+/// As for [`block_update`].
+#[inline(never)]
+unsafe fn block_update_any<M: Mode>(
+    Context { state, cipher }: &mut Context<M>,
+    out: *mut u8,
+    out_len: *mut usize,
+    out_size: usize,
+    input: *const u8,
+    len: usize,
+) -> c_int {
+    if !cipher.has_key() {
+        return state.fail(prov::NO_KEY_SET);
+    }
+    if state.tls_version > 0 {
+        // SAFETY: the caller passes `len` readable bytes at `input`, `out_size` writable ones at `out` and a place for the length; `update` refuses
+        // null pointers.
+        return unsafe { tls_cbc::update::<M>(state, cipher, out, out_len, out_size, input, len) };
+    }
+    if input.is_null() && len > 0 {
+        return 0;
+    }
+    let written = cipher.update(state.encrypt, len, |pieces| {
+        // SAFETY: the caller passes `len` readable bytes at `input`, which is null only where `len` is 0, and `out_size` writable ones at `out`,
+        // whose null `blocks` refuses.
+        unsafe { blocks(state, pieces, out, out_size, input, len) }
+    });
+    let written = match written {
+        Ok(written) => written,
+        Err(reason) => return state.fail(reason),
+    };
+    // SAFETY: the caller passes a place for the length.
+    unsafe { *out_len = written };
+    1
 }
 
 /// Runs what makes whole blocks and keeps the rest. Decrypting with padding the last whole block is kept too: it may be

@@ -63,22 +63,27 @@ impl Keyed for Cmac {
         self.cipher() == under && self.set_key(key).is_ok()
     }
 
+    #[inline]
     fn keyed(&self) -> BlockCipher {
         self.cipher()
     }
 
+    #[inline]
     fn reset(&mut self) {
         Cmac::reset(self);
     }
 
+    #[inline]
     fn update(&mut self, data: &[u8]) {
         Cmac::update(self, data);
     }
 
+    #[inline]
     fn finish(&mut self, out: &mut [u8]) -> Result<(), Error> {
         Cmac::finish(self, out)
     }
 
+    #[inline]
     fn size(under: BlockCipher) -> usize {
         under.block()
     }

@@ -184,8 +184,10 @@ impl Object for TlsContext {
 
     #[inline]
     unsafe fn init(&mut self, key: *const u8, length: usize, params: *const Param) -> bool {
+        // Most messages come without, and are short.
+        let taken = params.is_null() || self.set_params(params);
         // SAFETY: the pointers are OpenSSL's.
-        if !self.set_params(params) || !unsafe { self.mac.init(key, length, std::ptr::null()) } {
+        if !taken || !unsafe { self.mac.init(key, length, std::ptr::null()) } {
             return false;
         }
         let size = self.record.size;

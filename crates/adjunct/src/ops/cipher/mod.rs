@@ -165,14 +165,16 @@ impl<M: Mode> Counted<M> {
     /// Whether a key is set.
     #[inline]
     pub fn has_key(&self) -> bool {
-        // The look that `run` has, so that there is one of both.
-        matches!(self.keyed, Some(Material::Clear(_))) || self.has_elsewhere()
+        self.keyed.is_some()
     }
 
-    #[cold]
-    #[inline(never)]
-    fn has_elsewhere(&self) -> bool {
-        self.keyed.is_some()
+    /// The key, if it is one that this process holds. Interfaces ask for it first: what is done with it cannot fail.
+    #[inline(always)]
+    pub fn clear(&mut self) -> Option<Clear<'_, M>> {
+        match self.keyed {
+            Some(Material::Clear(tally)) => Some(Clear { mode: &mut self.mode, tally }),
+            _ => None,
+        }
     }
 
     /// Sets the key for one direction. One that is refused leaves the one before in force. A reference to a card's key
@@ -205,18 +207,15 @@ impl<M: Mode> Counted<M> {
     ///
     /// # Panics
     /// Without a key; for a length or a [`Chain::used`] that the mode does not take.
-    // A frame of its own, with what it is given passed on, costs a short message 30 instructions of 800.
     #[inline(always)]
     pub fn run(&mut self, encrypt: bool, chain: Chain<'_>, io: InOut<'_>) -> Result<(), Failure> {
-        let bytes = if M::IN_BITS && chain.bits { io.len().div_ceil(8) } else { io.len() };
-        let Some(Material::Clear(tally)) = self.keyed else {
-            // By its parts, so that what a clear key does not use of the chain need not go through memory.
-            let Chain { iv, stream, used, .. } = chain;
-            return card::run(&self.keyed, M::CARD, encrypt, (iv, stream, used), io);
-        };
-        self.mode.run(encrypt, chain, io);
-        tally.count(direction(encrypt), bytes);
-        Ok(())
+        if let Some(clear) = self.clear() {
+            clear.run(encrypt, chain, io);
+            return Ok(());
+        }
+        // By its parts, so that what a clear key does not use of the chain need not go through memory.
+        let Chain { iv, stream, used, .. } = chain;
+        card::run(&self.keyed, M::CARD, encrypt, (iv, stream, used), io)
     }
 
     /// Takes `bytes` bytes in one call: `work` runs the whole blocks that they make with those taken before, piece by piece.
@@ -254,6 +253,27 @@ impl<M: Mode> Counted<M> {
         assert!(block.len() == M::BLOCK);
         let elsewhere = self.keyed.as_ref().expect("a key").elsewhere();
         Pieces { mode: &mut self.mode, elsewhere: elsewhere.map(|remote| &remote.key), encrypt }.run(chain, block)
+    }
+}
+
+/// A key that this process holds, for one call ([`Counted::clear`]).
+#[derive(Debug)]
+pub struct Clear<'a, M> {
+    mode: &'a mut M,
+    tally: Tally,
+}
+
+impl<M: Mode> Clear<'_, M> {
+    /// Works on all bytes of a call: whole blocks for modes that take no others.
+    ///
+    /// # Panics
+    /// For a length or a [`Chain::used`] that the mode does not take.
+    // A frame of its own, with what it is given passed on, costs a short message 30 instructions of 800.
+    #[inline(always)]
+    pub fn run(self, encrypt: bool, chain: Chain<'_>, io: InOut<'_>) {
+        let bytes = if M::IN_BITS && chain.bits { io.len().div_ceil(8) } else { io.len() };
+        self.mode.run(encrypt, chain, io);
+        self.tally.count(direction(encrypt), bytes);
     }
 }
 
@@ -316,6 +336,20 @@ mod tests {
         let first = run(&mut cipher);
         assert!(cipher.set_key(&[1; 17], true).is_err() && cipher.has_key());
         assert_eq!(run(&mut cipher), first);
+    }
+
+    #[test]
+    fn what_a_clear_key_does_by_itself_is_what_any_key_does() {
+        let mut cipher = Counted::<aes::Cbc>::default();
+        assert!(cipher.clear().is_none());
+        cipher.set_key(&[9; 16], true).unwrap();
+        let (mut ivs, mut texts) = ([[3; 16]; 2], [[5; 32]; 2]);
+        let ([one, two], [first, second]) = (&mut ivs, &mut texts);
+        let chain = Chain { iv: one, stream: &mut [0; 16], used: &mut 0, bits: false };
+        cipher.clear().expect("a clear key").run(true, chain, InOut::in_place(first));
+        let chain = Chain { iv: two, stream: &mut [0; 16], used: &mut 0, bits: false };
+        cipher.run(true, chain, InOut::in_place(second)).unwrap();
+        assert!(texts[0] == texts[1] && ivs[0] == ivs[1] && texts[0] != [5; 32]);
     }
 
     #[test]

@@ -151,13 +151,13 @@ impl Cmac {
     #[inline]
     pub fn finish(&mut self, out: &mut [u8]) -> Result<(), Error> {
         match &mut self.mac {
-            Material::Clear(mac) => mac.finish(out),
-            Material::Elsewhere(Remote { key, under, collected }) => {
-                collected.finish(key, Call::Cmac, &[], &mut out[..under.block()])?;
+            Material::Clear(mac) => {
+                mac.finish(out);
+                self.message.count();
+                Ok(())
             }
+            Material::Elsewhere(remote) => remote.finish(Call::Cmac, &[], remote.under.block(), self.message, out),
         }
-        self.message.count();
-        Ok(())
     }
 }
 
@@ -200,14 +200,18 @@ impl CmacMessage {
     #[inline]
     pub fn finish(&mut self, key: &Cmac, out: &mut [u8]) -> Result<(), Error> {
         match (&key.mac, &mut self.state) {
-            (Material::Clear(mac), Material::Clear(state)) => mac.end(state, out),
+            (Material::Clear(mac), Material::Clear(state)) => {
+                mac.end(state, out);
+                self.message.count();
+                Ok(())
+            }
             (Material::Elsewhere(Remote { key, under, .. }), Material::Elsewhere(collected)) => {
                 collected.finish(key, Call::Cmac, &[], &mut out[..under.block()])?;
+                self.message.count();
+                Ok(())
             }
-            _ => return Err(NOT_OF_A_CARD),
+            _ => Err(NOT_OF_A_CARD),
         }
-        self.message.count();
-        Ok(())
     }
 }
 

@@ -68,6 +68,22 @@ impl<U> Remote<U> {
     fn new(key: Elsewhere, under: U) -> Remote<U> {
         Remote { key, under, collected: Collected::default() }
     }
+
+    /// Ends the message at hand by a card, with a MAC of `size` bytes, and counts it. By itself, so that a clear key has nothing to do with its errors.
+    #[cold]
+    #[inline(never)]
+    fn finish(
+        &mut self,
+        call: Call,
+        parameters: &[u8],
+        size: usize,
+        message: Message,
+        out: &mut [u8],
+    ) -> Result<(), Error> {
+        self.collected.finish(&self.key, call, parameters, &mut out[..size])?;
+        message.count();
+        Ok(())
+    }
 }
 
 /// The error of what a card's key does not do.
@@ -165,13 +181,16 @@ impl Hmac {
     #[inline]
     pub fn finish(&mut self, out: &mut [u8]) -> Result<(), Error> {
         match &mut self.mac {
-            Material::Clear(mac) => mac.finish(out),
-            Material::Elsewhere(Remote { key, under, collected }) => {
-                collected.finish(key, Call::Hmac, under.name.as_bytes(), &mut out[..under.size])?;
+            Material::Clear(mac) => {
+                mac.finish(out);
+                self.message.count();
+                Ok(())
+            }
+            Material::Elsewhere(remote) => {
+                let under = remote.under;
+                remote.finish(Call::Hmac, under.name.as_bytes(), under.size, self.message, out)
             }
         }
-        self.message.count();
-        Ok(())
     }
 
     /// Saves the state of a message, for [`Hmac::restore`] under the same key, which goes on with it. Counts nothing, for the message goes on here
@@ -275,14 +294,18 @@ impl HmacMessage {
     #[inline]
     pub fn finish(&mut self, key: &Hmac, out: &mut [u8]) -> Result<(), Error> {
         match (&key.mac, &mut self.state) {
-            (Material::Clear(mac), Material::Clear(state)) => mac.end(state, out),
+            (Material::Clear(mac), Material::Clear(state)) => {
+                mac.end(state, out);
+                self.message.count();
+                Ok(())
+            }
             (Material::Elsewhere(Remote { key, under, .. }), Material::Elsewhere(collected)) => {
                 collected.finish(key, Call::Hmac, under.name.as_bytes(), &mut out[..under.size])?;
+                self.message.count();
+                Ok(())
             }
-            _ => return Err(NOT_OF_A_CARD),
+            _ => Err(NOT_OF_A_CARD),
         }
-        self.message.count();
-        Ok(())
     }
 
     /// Saves the state of the message ([`Hmac::save`]).

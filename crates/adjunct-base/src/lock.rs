@@ -7,9 +7,10 @@
 #![allow(unsafe_code)]
 
 use crate::fork::generation;
+use crate::thread::is_alone;
 use std::cell::UnsafeCell;
-use std::sync::atomic::AtomicU32;
 use std::sync::atomic::Ordering::{Relaxed, Release, SeqCst};
+use std::sync::atomic::{AtomicU32, compiler_fence};
 
 /// A value that one thread has at a time.
 #[derive(Debug)]
@@ -53,11 +54,13 @@ impl<T> Lock<T> {
     }
 
     /// Runs `body` on the value, as [`Lock::hold`], for a lock on which [`Lock::try_hold`] is never called and beside which nothing is noted: leaving
-    /// the lock is then a plain store.
+    /// the lock is then a plain store, and so is taking it in a process of one thread.
+    #[inline]
     pub fn hold_unnoted<R>(&self, body: impl FnOnce(&mut T, Taken) -> R) -> R {
         let generation = generation();
         loop {
-            if let Some(taken) = self.take(generation) {
+            let taken = if is_alone() { self.take_alone(generation) } else { self.take(generation) };
+            if let Some(taken) = taken {
                 return self.run::<false, R>(taken, body);
             }
             std::thread::yield_now();
@@ -83,6 +86,21 @@ impl<T> Lock<T> {
         (self.value.get_mut(), *self.holder.get_mut() != 0)
     }
 
+    /// Takes the lock while there is no other thread. A signal's handler that comes between the look and the store, and takes the lock as well, has
+    /// left it before the store.
+    #[inline]
+    fn take_alone(&self, generation: u32) -> Option<Taken> {
+        let holder = self.holder.load(Relaxed);
+        if holder == generation {
+            return None;
+        }
+        self.holder.store(generation, Relaxed);
+        // A handler that interrupts the body sees the lock taken, and so does a child that it forks.
+        compiler_fence(SeqCst);
+        Some(Taken { generation, abandoned: holder != 0 })
+    }
+
+    #[inline]
     fn take(&self, generation: u32) -> Option<Taken> {
         let holder = self.holder.load(SeqCst);
         let free = holder != generation;

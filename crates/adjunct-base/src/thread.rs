@@ -7,8 +7,28 @@
 
 use std::ffi::c_void;
 use std::ptr::null_mut;
-use std::sync::atomic::AtomicU32;
-use std::sync::atomic::Ordering::{AcqRel, Acquire};
+use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed};
+use std::sync::atomic::{AtomicPtr, AtomicU32};
+
+/// Where the C library says whether the process has one thread; null before [`ask_whether_alone`], and where it does not say that.
+static ALONE: AtomicPtr<u8> = AtomicPtr::new(null_mut());
+
+/// Asks the C library for the place that [`is_alone`] reads; as that.
+pub fn ask_whether_alone() -> bool {
+    // SAFETY: a name that ends with a zero. glibc since 2.32 and musl have a variable of one byte of that name (sys/single_threaded.h).
+    let said = unsafe { libc::dlsym(libc::RTLD_DEFAULT, c"__libc_single_threaded".as_ptr()) };
+    ALONE.store(said.cast(), Relaxed);
+    is_alone()
+}
+
+/// Whether the calling thread is the only one of its process for certain, as the C library says it: no other can be kept out or waited for, until this
+/// one starts another. False before [`ask_whether_alone`].
+#[inline(always)]
+pub fn is_alone() -> bool {
+    let said = ALONE.load(Relaxed);
+    // SAFETY: not null: the C library's variable of one byte, which stays, and which it changes while there is one thread.
+    !said.is_null() && unsafe { said.read_volatile() } != 0
+}
 
 /// A pointer for each thread, null at first.
 #[derive(Debug)]

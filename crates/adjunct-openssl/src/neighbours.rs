@@ -21,6 +21,7 @@
 
 use adjunct::fork;
 use adjunct::slab::{Number, Slab};
+use adjunct::thread::ask_whether_alone;
 use adjunct_ossl::core::Core;
 use adjunct_ossl::guard;
 use adjunct_ossl::imports;
@@ -173,7 +174,7 @@ impl Seen {
             return SERVES;
         }
         let certain = is_openssl_command() || !imports::of_libcrypto(libcrypto, &FOR_DEFAULT);
-        if certain && has_one_thread() && !self.default_is_loaded(true) && self.set(core, OURS, NOT_DEFAULT) {
+        if certain && ask_whether_alone() && !self.default_is_loaded(true) && self.set(core, OURS, NOT_DEFAULT) {
             // SAFETY: no notice, and the activation is the configuration's, which adjunct is the reason for.
             unsafe { self.neighbours.deactivate(self.default.load(Acquire)) };
             return HIDDEN;
@@ -184,7 +185,7 @@ impl Seen {
 
     /// Stops hiding `default`, which the program has loaded now. In a program with threads that cannot be done.
     fn show_default(&self, core: &Core) -> u64 {
-        if has_one_thread() {
+        if ask_whether_alone() {
             self.set(core, NOT_DEFAULT, OTHERS);
         }
         STEPPED_BACK
@@ -290,13 +291,4 @@ fn is_openssl_command() -> bool {
         }
     };
     path.to_bytes().rsplit(|&b| b == b'/').next() == Some(b"openssl")
-}
-
-/// Whether the process has one thread for certain, as the C library says it (`sys/single_threaded.h` of glibc).
-fn has_one_thread() -> bool {
-    // SAFETY: a variable of one byte, where there is one of that name.
-    unsafe {
-        let known = libc::dlsym(libc::RTLD_DEFAULT, c"__libc_single_threaded".as_ptr()).cast::<u8>();
-        !known.is_null() && known.read_volatile() != 0
-    }
 }

@@ -3,7 +3,7 @@
 use crate::handle::Handle;
 use crate::init_state::InitState;
 use crate::libcrypto;
-use crate::session::{self, Using};
+use crate::session::{self, Session, Using};
 use crate::slot::{ACCELERATOR, GIVING_WAY};
 use crate::state;
 use crate::store::config::{self, Stores};
@@ -117,6 +117,7 @@ impl Module {
         adjunct::init();
         curve448::use_library(&libcrypto::CURVE448);
         adjunct::counters::open_uses();
+        adjunct::thread::ask_whether_alone();
         let process = fork::generation();
         let old = MODULE.load(Acquire);
         // SAFETY: null, or a box that is never freed.
@@ -184,5 +185,17 @@ impl Module {
     #[inline]
     pub fn session(&'static self, handle: CK_SESSION_HANDLE) -> Result<Using> {
         session::find(&self.state, Handle::from(handle))
+    }
+
+    /// Calls `body` with a session, as a call does that is short: it costs less than to drop what [`Module::session`] gives.
+    ///
+    /// # Errors
+    /// `CKR_SESSION_HANDLE_INVALID`, and those of `body`.
+    #[inline(always)]
+    pub fn in_session(&'static self, handle: CK_SESSION_HANDLE, body: impl FnOnce(&Session) -> Result) -> Result {
+        let session = self.session(handle)?;
+        let result = body(&session);
+        session.leave();
+        result
     }
 }

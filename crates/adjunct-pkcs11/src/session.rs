@@ -173,14 +173,28 @@ impl Deref for Using {
     }
 }
 
-impl Drop for Using {
-    #[inline]
-    fn drop(&mut self) {
+impl Using {
+    /// Ends the use, as dropping it does.
+    #[inline(always)]
+    pub fn leave(mut self) {
+        self.end();
+        // Nothing is left in it; to find that out would be a call.
+        std::mem::forget(self);
+    }
+
+    #[inline(always)]
+    fn end(&mut self) {
         // Who closes a session first sees to it that no number finds it, and then takes away what runs in it: what this call has left there
         // is taken away then, or goes with its last owner, here.
         if let Some(session) = self.0.take().filter(|session| !session.is_retired()) {
             SESSIONS.put_last(session, &AT_END);
         }
+    }
+}
+
+impl Drop for Using {
+    fn drop(&mut self) {
+        self.end();
     }
 }
 

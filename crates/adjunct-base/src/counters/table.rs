@@ -77,6 +77,13 @@ fn name(slot: u32, mechanism: u32) -> u64 {
     (u64::from(slot) << 32 | u64::from(mechanism)).wrapping_add(1)
 }
 
+/// The name of a slot's mechanism, and the row at which it is looked for first.
+#[inline]
+fn start(slot: u32, mechanism: u32) -> (u64, usize) {
+    let name = name(slot, mechanism);
+    (name, (name.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 48) as usize % ROWS)
+}
+
 impl Uses {
     pub(super) fn head(&self) -> &Head {
         &self.head
@@ -85,8 +92,7 @@ impl Uses {
     /// The row of a slot's mechanism, claimed if there is none.
     #[inline]
     pub(super) fn row(&self, slot: u32, mechanism: u32) -> Option<usize> {
-        let name = name(slot, mechanism);
-        let start = (name.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 48) as usize % ROWS;
+        let (name, start) = start(slot, mechanism);
         if self.rows[start].load(Acquire) == name { Some(start) } else { self.other_row(name, start) }
     }
 
@@ -101,7 +107,17 @@ impl Uses {
         })
     }
 
-    #[inline]
+    /// Adds a use where the row is the first that is looked at and the stripe was used before; false, and nothing is added, where they are not.
+    #[inline(always)]
+    pub(super) fn add_again(&self, stripe: usize, slot: u32, mechanism: u32, strength: Strength) -> bool {
+        let (stripe, (name, row)) = (stripe % STRIPES, start(slot, mechanism));
+        let known = self.rows[row].load(Acquire) == name && self.used[stripe].load(Relaxed) != 0;
+        if known {
+            self.stripes[stripe][row][strength as usize].fetch_add(1, Relaxed);
+        }
+        known
+    }
+
     pub(super) fn add(&self, stripe: usize, slot: u32, mechanism: u32, strength: Strength) {
         let stripe = stripe % STRIPES;
         let Some(row) = self.row(slot, mechanism) else { return };

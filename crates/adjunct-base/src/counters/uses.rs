@@ -47,6 +47,18 @@ pub(super) fn open() {
 #[inline]
 pub(super) fn count(slot: u32, mechanism: u32, strength: Strength) {
     let Some(segment) = CURRENT.get().filter(|_| counting()) else { return };
+    // What comes once is apart, so that it costs the rest no registers.
+    let stripe = thread::with(|thread| thread.stripe.get());
+    match usize::from(stripe).checked_sub(1) {
+        Some(stripe) if segment.add_again(stripe, slot, mechanism, strength) => {}
+        _ => add_first(segment, slot, mechanism, strength),
+    }
+}
+
+/// Counts a use by a thread that has no stripe yet, or the first one of a mechanism.
+#[cold]
+#[inline(never)]
+fn add_first(segment: &Uses, slot: u32, mechanism: u32, strength: Strength) {
     let stripe = thread::with(|thread| match thread.stripe.get() {
         0 => first(thread),
         stripe => stripe,

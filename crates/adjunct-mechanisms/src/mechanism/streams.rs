@@ -162,7 +162,7 @@ where
     Counted<M>: Form,
 {
     fn run(&mut self, io: InOut<'_>) -> Result {
-        Ok(self.mode.get()?.lend().run(self.encrypt, self.place.chain(), io)?)
+        Ok(self.mode.get()?.read(self.encrypt, self.place.chain(), io)?)
     }
 
     fn follows(&self) -> Follows {
@@ -220,7 +220,7 @@ impl Stream for Counting {
         let counter = u128::from_be_bytes(place.iv) & *mask;
         if place.used == 0 && blocks <= *mask - counter {
             // Nothing is carried out of the bits that count.
-            return Ok(mode.get()?.lend().run(*encrypt, place.chain(), io)?);
+            return Ok(mode.get()?.read(*encrypt, place.chain(), io)?);
         }
         let fixed = u128::from_be_bytes(place.iv) & !*mask;
         mode.get()?.lend().update(*encrypt, io.len(), |mut pieces| {

@@ -140,8 +140,9 @@ fn nothing(_: &[u8]) -> Result {
 calls! {
     /// PKCS #11 5.8.1. A mechanism that is null ends the encryption that runs.
     fn C_EncryptInit(hSession: CK_SESSION_HANDLE, pMechanism: *mut CK_MECHANISM, hKey: CK_OBJECT_HANDLE) {
-        let session = module::<FORK_SAFE>()?.session(hSession)?;
-        begin::<true>(&session, pMechanism, hKey)
+        module::<FORK_SAFE>()?.in_session(hSession, |session| {
+            begin::<true>(session, pMechanism, hKey)
+        })
     }
 
     /// PKCS #11 5.8.2.
@@ -152,10 +153,11 @@ calls! {
         pEncryptedData: *mut CK_BYTE,
         pulEncryptedDataLen: *mut CK_ULONG,
     ) {
-        let session = module::<FORK_SAFE>()?.session(hSession)?;
-        let mut out = Out::new(pEncryptedData, pulEncryptedDataLen).inspect_err(|_| session.cancel(encrypts))?;
-        let data = slice(pData, ulDataLen).inspect_err(|_| session.cancel(encrypts))?;
-        end::<true>(&session, Some(data), &mut out)
+        module::<FORK_SAFE>()?.in_session(hSession, |session| {
+            let mut out = Out::new(pEncryptedData, pulEncryptedDataLen).inspect_err(|_| session.cancel(encrypts))?;
+            let data = slice(pData, ulDataLen).inspect_err(|_| session.cancel(encrypts))?;
+            end::<true>(session, Some(data), &mut out)
+        })
     }
 
     /// PKCS #11 5.8.3.
@@ -185,8 +187,9 @@ calls! {
 
     /// PKCS #11 5.10.1. A mechanism that is null ends the decryption that runs.
     fn C_DecryptInit(hSession: CK_SESSION_HANDLE, pMechanism: *mut CK_MECHANISM, hKey: CK_OBJECT_HANDLE) {
-        let session = module::<FORK_SAFE>()?.session(hSession)?;
-        begin::<false>(&session, pMechanism, hKey)
+        module::<FORK_SAFE>()?.in_session(hSession, |session| {
+            begin::<false>(session, pMechanism, hKey)
+        })
     }
 
     /// PKCS #11 5.10.2.
@@ -197,10 +200,11 @@ calls! {
         pData: *mut CK_BYTE,
         pulDataLen: *mut CK_ULONG,
     ) {
-        let session = module::<FORK_SAFE>()?.session(hSession)?;
-        let mut out = Out::new(pData, pulDataLen).inspect_err(|_| session.cancel(decrypts))?;
-        let data = slice(pEncryptedData, ulEncryptedDataLen).inspect_err(|_| session.cancel(decrypts))?;
-        end::<false>(&session, Some(data), &mut out)
+        module::<FORK_SAFE>()?.in_session(hSession, |session| {
+            let mut out = Out::new(pData, pulDataLen).inspect_err(|_| session.cancel(decrypts))?;
+            let data = slice(pEncryptedData, ulEncryptedDataLen).inspect_err(|_| session.cancel(decrypts))?;
+            end::<false>(session, Some(data), &mut out)
+        })
     }
 
     /// PKCS #11 5.10.3. Mechanisms that authenticate give nothing before the end.

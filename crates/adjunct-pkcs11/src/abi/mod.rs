@@ -52,8 +52,10 @@ macro_rules! calls {
                 #[allow(unused_unsafe)]
                 // SAFETY: each pointer is null or leads to what PKCS #11 says, in the length that goes with it; the program that calls the
                 // function guarantees it.
-                let rv = $crate::abi::run(|| unsafe { $body });
+                let rv = $crate::abi::run(move || unsafe { $body });
                 if $crate::abi::trace::on() {
+                    // Copies, so that what is not traced needs no memory for them.
+                    $(let $argument = $argument;)*
                     $crate::abi::trace::call(stringify!($name), rv, &[$((stringify!($argument), &$argument)),*]);
                 }
                 rv

@@ -20,11 +20,26 @@ const INVALID: Rv = Rv(CKR_MECHANISM_PARAM_INVALID);
 /// # Safety
 /// Unless it is null, a mechanism stands there whose parameter has the length it says, and as its type wants it where the length is
 /// that of the type's structure; all of it stays as it is for as long as the result is used.
+#[inline(always)]
 pub unsafe fn mechanism<'a>(pointer: *const CK_MECHANISM) -> Result<Mechanism<'a>> {
     ensure(!pointer.is_null() && pointer.is_aligned(), CKR_ARGUMENTS_BAD)?;
     // SAFETY: not null and aligned, both checked here; the caller guarantees a mechanism there, which nobody changes as long as the result is used.
     let mechanism = unsafe { &*pointer };
     let entry = registry::find_or_unknown(mechanism.mechanism);
+    if let (0, Shape::Bytes) = (mechanism.ulParameterLen, entry.shape) {
+        // Apart from the rest, which is longer than a MAC of a short message.
+        return Ok(Mechanism { kind: mechanism.mechanism, entry, params: Params::None });
+    }
+    // SAFETY: what the caller guarantees of the mechanism.
+    unsafe { mechanism_with(mechanism, entry) }
+}
+
+/// A mechanism with a parameter. It is made where it stays: to move what was written a moment ago would have to wait for it.
+///
+/// # Safety
+/// As for [`mechanism`].
+#[inline(never)]
+unsafe fn mechanism_with<'a>(mechanism: &CK_MECHANISM, entry: &'static Entry) -> Result<Mechanism<'a>> {
     // SAFETY: the caller guarantees that the parameter has the length that the mechanism states, and is the type's structure where that is the
     // structure's length.
     let params = unsafe { params(entry, mechanism)? };

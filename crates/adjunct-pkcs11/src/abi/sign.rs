@@ -70,6 +70,7 @@ fn end_sign(session: &Session, data: Option<&[u8]>, out: &mut Out<'_>) -> Result
     session.work_again(SIGNS, data.map_or(0, <[u8]>::len), |running: Signing| end(running, data, out))
 }
 
+#[inline(always)]
 fn end(mut running: Signing, data: Option<&[u8]>, out: &mut Out<'_>) -> Left<dyn Signer> {
     if data.is_some() && running.parts {
         return (Some(running), fail(CKR_OPERATION_ACTIVE));
@@ -143,11 +144,12 @@ fn signature(session: &Session) -> Result<Vec<u8>> {
 calls! {
     /// PKCS #11 5.13.1. A mechanism that is null ends the signature that runs.
     fn C_SignInit(hSession: CK_SESSION_HANDLE, pMechanism: *mut CK_MECHANISM, hKey: CK_OBJECT_HANDLE) {
-        let session = module::<FORK_SAFE>()?.session(hSession)?;
-        if pMechanism.is_null() {
-            return session.end_running(signs);
-        }
-        begin_sign(&session, params::mechanism(pMechanism).as_ref().map_err(|error| *error)?, hKey)
+        module::<FORK_SAFE>()?.in_session(hSession, |session| {
+            if pMechanism.is_null() {
+                return session.end_running(signs);
+            }
+            begin_sign(session, params::mechanism(pMechanism).as_ref().map_err(|error| *error)?, hKey)
+        })
     }
 
     /// PKCS #11 5.13.2.
@@ -158,10 +160,11 @@ calls! {
         pSignature: *mut CK_BYTE,
         pulSignatureLen: *mut CK_ULONG,
     ) {
-        let session = module::<FORK_SAFE>()?.session(hSession)?;
-        let mut out = Out::new(pSignature, pulSignatureLen).inspect_err(|_| session.cancel(signs))?;
-        let data = slice(pData, ulDataLen).inspect_err(|_| session.cancel(signs))?;
-        end_sign(&session, Some(data), &mut out)
+        module::<FORK_SAFE>()?.in_session(hSession, |session| {
+            let mut out = Out::new(pSignature, pulSignatureLen).inspect_err(|_| session.cancel(signs))?;
+            let data = slice(pData, ulDataLen).inspect_err(|_| session.cancel(signs))?;
+            end_sign(session, Some(data), &mut out)
+        })
     }
 
     /// PKCS #11 5.13.3.
@@ -209,11 +212,12 @@ calls! {
 
     /// PKCS #11 5.15.1. A mechanism that is null ends the check that runs.
     fn C_VerifyInit(hSession: CK_SESSION_HANDLE, pMechanism: *mut CK_MECHANISM, hKey: CK_OBJECT_HANDLE) {
-        let session = module::<FORK_SAFE>()?.session(hSession)?;
-        if pMechanism.is_null() {
-            return session.end_running(verifies);
-        }
-        begin_verify(&session, params::mechanism(pMechanism).as_ref().map_err(|error| *error)?, hKey)
+        module::<FORK_SAFE>()?.in_session(hSession, |session| {
+            if pMechanism.is_null() {
+                return session.end_running(verifies);
+            }
+            begin_verify(session, params::mechanism(pMechanism).as_ref().map_err(|error| *error)?, hKey)
+        })
     }
 
     /// PKCS #11 5.15.2.
@@ -224,10 +228,11 @@ calls! {
         pSignature: *mut CK_BYTE,
         ulSignatureLen: CK_ULONG,
     ) {
-        let session = module::<FORK_SAFE>()?.session(hSession)?;
-        let data = slice(pData, ulDataLen).inspect_err(|_| session.cancel(verifies))?;
-        let signature = slice(pSignature, ulSignatureLen).inspect_err(|_| session.cancel(verifies))?;
-        end_verify(&session, Some(data), signature)
+        module::<FORK_SAFE>()?.in_session(hSession, |session| {
+            let data = slice(pData, ulDataLen).inspect_err(|_| session.cancel(verifies))?;
+            let signature = slice(pSignature, ulSignatureLen).inspect_err(|_| session.cancel(verifies))?;
+            end_verify(session, Some(data), signature)
+        })
     }
 
     /// PKCS #11 5.15.3.

@@ -278,6 +278,25 @@ impl<M: Mode> Clear<'_, M> {
 }
 
 impl<M: Shared> Counted<M> {
+    /// Works on all bytes of a call, as [`Counted::run`], while other messages may be under way.
+    ///
+    /// # Errors
+    /// As for [`Counted::run`].
+    ///
+    /// # Panics
+    /// As for [`Counted::run`].
+    #[inline(always)]
+    pub fn read(&self, encrypt: bool, chain: Chain<'_>, io: InOut<'_>) -> Result<(), Failure> {
+        if let Some(Material::Clear(tally)) = self.keyed {
+            let bytes = if M::IN_BITS && chain.bits { io.len().div_ceil(8) } else { io.len() };
+            self.mode.read(encrypt, chain, io);
+            tally.count(direction(encrypt), bytes);
+            return Ok(());
+        }
+        let Chain { iv, stream, used, .. } = chain;
+        card::run(&self.keyed, M::CARD, encrypt, (iv, stream, used), io)
+    }
+
     /// A handle of this mode and key for a message of one's own, while other messages may be under way.
     #[inline]
     pub fn lend(&self) -> Counted<Lent<'_, M>> {

@@ -13,6 +13,8 @@
 
 #![allow(unsafe_code)]
 
+mod whole;
+
 use super::Client;
 use super::crowd::{self, Side};
 use super::wire::{self, Kind, MAX_REPLY, Request, Status, reply};
@@ -27,6 +29,8 @@ use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketAddrUnix, SocketFla
 use rustix::thread::{SecureComputingMode, secure_computing_mode};
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 use std::sync::atomic::{AtomicI32, AtomicU32, AtomicU64};
+
+pub(super) use whole::converse_whole;
 
 /// The most connections that are kept.
 const PLACES: usize = 16;

@@ -5,6 +5,8 @@
 //! * [`frame`]: the frame of a message to a service of any mode.
 //! * [`mod@reference`]: what stands for a key that only a card can use.
 //! * [`secure`]: the client for such keys.
+//! * [`coprocessor`]: the client of a coprocessor's own interface, whose requests name their card and domain.
+//! * [`bulk`]: messages longer than a socket takes.
 //! * [`crowd`]: the page by which all know how crowded the machine is.
 //! * This module: the client, which asks a card for an operation.
 //!
@@ -22,7 +24,9 @@
 //! in force, as in most containers, or to be expected. `ADJUNCT_CARDS_DIR` names the folder of the daemon; else it is `/run/adjunct`, or where
 //! nothing is there `$XDG_RUNTIME_DIR/adjunct`. They are ignored in programs that run with another's rights.
 
+pub mod bulk;
 mod connection;
+pub mod coprocessor;
 pub mod crowd;
 mod deadline;
 pub mod frame;

@@ -157,8 +157,10 @@ pub fn reply(message: &[u8], service: Service, call: Call, number: u64) -> Optio
 }
 
 /// What does not change in the life of a process.
-struct Settings {
-    folders: Vec<PathBuf>,
+pub(crate) struct Settings {
+    pub(crate) folders: Vec<PathBuf>,
+    /// Whether this program's user has switched cards off.
+    pub(crate) off: bool,
     /// Whether cards are asked at all.
     on: bool,
     under_filters: bool,
@@ -166,12 +168,13 @@ struct Settings {
 
 static SETTINGS: OnceLock<Settings> = OnceLock::new();
 
-fn settings() -> &'static Settings {
+pub(crate) fn settings() -> &'static Settings {
     SETTINGS.get_or_init(|| {
         let asked = secure_env("ADJUNCT_CARDS");
         let under_filters = asked.as_deref() == Some("on");
-        let on = under_filters || asked.as_deref() != Some("off") && !sandbox::filtered() && !sandbox::expected();
-        Settings { folders: crate::folders(), on, under_filters }
+        let off = asked.as_deref() == Some("off");
+        let on = under_filters || !off && !sandbox::filtered() && !sandbox::expected();
+        Settings { folders: crate::folders(), off, on, under_filters }
     })
 }
 
@@ -181,10 +184,10 @@ pub(crate) fn prime() {
 }
 
 /// A card and domain of a mode, as a number: card, then domain.
-type Place = u32;
+pub(crate) type Place = u32;
 
 /// The socket of a card and domain; `None` where the path is too long.
-fn address(folder: &Path, mode: &str, place: Place) -> Option<SocketAddrUnix> {
+pub(crate) fn address(folder: &Path, mode: &str, place: Place) -> Option<SocketAddrUnix> {
     SocketAddrUnix::new(folder.join(crate::socket_name(mode, (place >> 16) as u8, place as u16) + SUFFIX)).ok()
 }
 
@@ -199,15 +202,20 @@ fn place(name: &str, mode: &str) -> Option<Place> {
     Some(digits(card, 2)? << 16 | digits(domain, 4)?)
 }
 
+/// A socket, as a number among those that this process asks.
+pub(crate) fn number_of(service: Service, folder: usize, place: Place) -> u32 {
+    (service as u32) << 24 | place ^ (folder as u32) << 31
+}
+
 /// Whether a folder's sockets of test services count.
-fn is_for_tests(folder: &Path) -> bool {
+pub(crate) fn is_for_tests(folder: &Path) -> bool {
     let real = folder.canonicalize();
     let own = folder.metadata().is_ok_and(|folder| folder.uid() == rustix::process::geteuid().as_raw());
     own && real.is_ok_and(|real| real != Path::new(crate::SYSTEM) && real != Path::new("/var/run/adjunct"))
 }
 
 /// The cards and domains of a mode in a folder, ascending.
-fn places(folder: &Path, mode: &str) -> Vec<Place> {
+pub(crate) fn places(folder: &Path, mode: &str) -> Vec<Place> {
     let Ok(entries) = std::fs::read_dir(folder) else { return Vec::new() };
     let mut found: Vec<Place> =
         entries.flatten().filter_map(|entry| place(entry.file_name().to_str()?, mode)).collect();
@@ -346,7 +354,7 @@ impl Key {
         frame::write(&mut message, &head, &fields).ok_or(Error::Failed("frame"))?;
         let mut answer = zeros(frame::HEAD + FIELD + most)?;
         let owner = rustix::process::geteuid().as_raw();
-        let of = (self.service as u32) << 24 | place ^ (folder as u32) << 31;
+        let of = number_of(self.service, folder, place);
         let peer = Peer { address: &address, of, owner, under_filters: settings.under_filters };
         let is_reply = |message: &[u8]| reply(message, self.service, call, head.number).is_some();
         let length = match connection::converse(&peer, &message, &mut answer, until, is_reply) {

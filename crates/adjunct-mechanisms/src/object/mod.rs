@@ -7,10 +7,10 @@ mod facts;
 mod held;
 pub mod key;
 pub(crate) mod lattice;
-pub(crate) mod pkcs8;
+pub mod pkcs8;
 pub(crate) mod prepared;
 pub mod schema;
-pub(crate) mod spki;
+pub mod spki;
 mod strength;
 
 use crate::rv::{Result, ensure};

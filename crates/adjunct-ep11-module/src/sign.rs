@@ -1,0 +1,84 @@
+//! Signatures and MACs at once: m_SignSingle and m_VerifySingle, and what operations of several calls begin with.
+
+use crate::context::{Context, Results};
+use crate::error::{Result, ensure};
+use crate::key::Key;
+use crate::mechanisms::{Family, Wanted, flags};
+use adjunct_ep11_wire::codes::{control as c, flag, key as k, mechanism as m, rv};
+use adjunct_mechanisms::mechanism::Mechanism;
+use adjunct_mechanisms::object::key::Curve;
+use adjunct_mechanisms::operation::{Signer, Verifier};
+use cryptoki_sys::CKM_DES3_CMAC;
+
+/// Checks that a key may sign or verify by a mechanism; the mechanism as PKCS #11 has it.
+fn check<'a>(context: &Context<'_>, mechanism: &Wanted<'a>, key: &Key, sign: bool) -> Result<Mechanism<'a>> {
+    let (class, kind) = (key.material.class, key.material.kind);
+    context.allow(match (class, sign) {
+        (k::SECRET, true) => &[c::SIGN_SYMM],
+        (k::SECRET, false) => &[c::SIGVERIFY_SYMM],
+        (_, true) => &[c::SIGN_ASYMM],
+        _ => &[],
+    })?;
+    if sign {
+        context.allow(mechanism.entry.points)?;
+    }
+    key.permits(if sign { flag::SIGN } else { flag::VERIFY })?;
+    let wanted = mechanism.entry.kind;
+    let fits = match mechanism.entry.family {
+        Family::Mac(_) => class == k::SECRET,
+        _ => class == if sign { k::PRIVATE } else { k::PUBLIC },
+    };
+    let curve = match wanted {
+        m::IBM_ED25519_SHA512 => key.material.curve() == Some(Curve::Ed25519),
+        m::IBM_ED448_SHA3 => key.material.curve() == Some(Curve::Ed448),
+        _ => true,
+    };
+    ensure(fits && curve, rv::KEY_TYPE_INCONSISTENT)?;
+    if let Family::Mac(size @ 1..) = mechanism.entry.family
+        && key.material.bits < 4 * size
+    {
+        // Shorter than half of the hash.
+        context.allow(&[c::HMAC_ANY])?;
+    }
+    match wanted {
+        m::IBM_CMAC if kind != k::AES => mechanism.core_for(CKM_DES3_CMAC),
+        _ => mechanism.core(),
+    }
+}
+
+/// Begins a signature with a key that may be used so.
+///
+/// # Errors
+/// `CKR_KEY_FUNCTION_NOT_PERMITTED`, `CKR_FUNCTION_CANCELED`; those of mechanisms.
+pub(crate) fn signer(context: &Context<'_>, mechanism: &Wanted<'_>, key: &Key) -> Result<Box<dyn Signer>> {
+    Ok(check(context, mechanism, key, true)?.signer(key.material.held.clone())?)
+}
+
+/// Begins the check of a signature with a key that may be used so.
+///
+/// # Errors
+/// As [`signer`].
+pub(crate) fn verifier(context: &Context<'_>, mechanism: &Wanted<'_>, key: &Key) -> Result<Box<dyn Verifier>> {
+    Ok(check(context, mechanism, key, false)?.verifier(key.material.held.clone())?)
+}
+
+/// m_SignSingle.
+pub(crate) fn single(context: &Context<'_>) -> Result<Results> {
+    let mechanism = Wanted::read(context.argument(1), flags::SIGN)?;
+    let key = context.key(context.argument(0))?;
+    let mut signer = signer(context, &mechanism, &key)?;
+    let mut out = adjunct::memory::zeros(signer.length())?;
+    let length = signer.once(context.argument(2), &mut out)?;
+    out.truncate(length);
+    Ok(vec![out])
+}
+
+/// m_VerifySingle.
+pub(crate) fn verify_single(context: &Context<'_>) -> Result<Results> {
+    let mechanism = Wanted::read(context.argument(1), flags::VERIFY)?;
+    let key = context.key(context.argument(0))?;
+    let mut verifier = verifier(context, &mechanism, &key)?;
+    verifier.update(context.argument(2))?;
+    verifier.finish(context.argument(3))?;
+    Ok(Vec::new())
+}

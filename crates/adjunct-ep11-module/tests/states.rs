@@ -1,0 +1,299 @@
+//! Operations of several calls, by messages: they come to what a call for all does, wherever the data are split; and a state is good for nothing else.
+
+mod card;
+
+use adjunct_ep11_wire::codes::{mechanism as m, rv};
+use adjunct_ep11_wire::function::Function;
+use adjunct_ep11_wire::mechanism::Parameter;
+use card::{Card, DOMAIN, OTHER, mechanism};
+
+/// Numbers that are the same in each run (xorshift).
+struct Numbers(u64);
+
+impl Numbers {
+    fn below(&mut self, most: usize) -> usize {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        (self.0 % most as u64) as usize
+    }
+
+    fn parts<'a>(&mut self, mut data: &'a [u8]) -> Vec<&'a [u8]> {
+        let mut parts = Vec::new();
+        while !data.is_empty() {
+            let (part, rest) = data.split_at(1 + self.below(data.len()));
+            parts.push(part);
+            data = rest;
+        }
+        parts
+    }
+}
+
+fn data(length: usize) -> Vec<u8> {
+    (0..length).map(|at| (at * 31 + 7) as u8).collect()
+}
+
+/// The functions of an operation: at once, first call, part, end, all with a state.
+type Functions = [Function; 5];
+const DIGEST: Functions =
+    [Function::DigestSingle, Function::DigestInit, Function::DigestUpdate, Function::DigestFinal, Function::Digest];
+const ENCRYPT: Functions = [
+    Function::EncryptSingle,
+    Function::EncryptInit,
+    Function::EncryptUpdate,
+    Function::EncryptFinal,
+    Function::Encrypt,
+];
+const DECRYPT: Functions = [
+    Function::DecryptSingle,
+    Function::DecryptInit,
+    Function::DecryptUpdate,
+    Function::DecryptFinal,
+    Function::Decrypt,
+];
+const SIGN: Functions =
+    [Function::SignSingle, Function::SignInit, Function::SignUpdate, Function::SignFinal, Function::Sign];
+
+/// What an operation gives of parts; its state never changes its length.
+fn in_parts(card: &Card, functions: Functions, arguments: &[&[u8]], parts: &[&[u8]]) -> Result<Vec<u8>, u32> {
+    let [_, init, update, end, _] = functions;
+    let mut state = card.one(init, arguments)?;
+    let (length, mut out) = (state.len(), Vec::new());
+    assert!(length <= if init == Function::DigestInit { 1024 } else { 12_288 });
+    for part in parts {
+        let mut results = card.call(update, &[&state, part])?;
+        state = results.remove(0);
+        assert_eq!(state.len(), length, "{update:?}");
+        results.into_iter().for_each(|more| out.extend_from_slice(&more));
+    }
+    out.extend_from_slice(&card.one(end, &[&state])?);
+    Ok(out)
+}
+
+fn verified(card: &Card, mechanism: &[u8], key: &[u8], parts: &[&[u8]], signature: &[u8]) -> Result<(), u32> {
+    let mut state = card.one(Function::VerifyInit, &[mechanism, key])?;
+    for part in parts {
+        state = card.one(Function::VerifyUpdate, &[&state, part])?;
+    }
+    card.call(Function::VerifyFinal, &[&state, signature]).map(drop)
+}
+
+#[test]
+fn digests_in_parts_are_those_at_once() {
+    let (card, data, mut numbers) = (Card::new(), data(1000), Numbers(3));
+    for kind in [
+        m::SHA_1,
+        m::SHA224,
+        m::SHA256,
+        m::SHA384,
+        m::SHA512,
+        m::SHA512_224,
+        m::SHA512_256,
+        m::IBM_SHA512_256,
+        m::SHA3_256,
+        m::IBM_SHA3_224,
+        m::IBM_SHA3_384,
+        m::IBM_SHA3_512,
+    ] {
+        let mechanism = mechanism(kind, Parameter::None);
+        for length in [0, 1, 63, 64, 65, 127, 128, 144, 1000] {
+            let data = &data[..length];
+            let expected = card.one(Function::DigestSingle, &[&mechanism, data]).unwrap();
+            for _ in 0..3 {
+                let parts = numbers.parts(data);
+                assert_eq!(in_parts(&card, DIGEST, &[&mechanism], &parts).unwrap(), expected, "{kind:x} {length}");
+            }
+            let state = card.one(Function::DigestInit, &[&mechanism]).unwrap();
+            assert_eq!(card.one(Function::Digest, &[&state, data]).unwrap(), expected, "{kind:x} {length}");
+        }
+    }
+    assert_eq!(card.call(Function::DigestKey, &[&[0; 300], &[0; 300]]), Err(rv::FUNCTION_NOT_SUPPORTED));
+    let hmac = mechanism(m::SHA256_HMAC, Parameter::None);
+    assert_eq!(card.call(Function::DigestInit, &[&hmac]), Err(rv::MECHANISM_INVALID));
+}
+
+#[test]
+fn ciphers_in_parts_are_those_at_once() {
+    let (card, data, mut numbers) = (Card::new(), data(400), Numbers(5));
+    let (aes, des) = (card.aes(&[]), card.secret(m::DES3_KEY_GEN, 24, &[]));
+    let iv = [7; 16];
+    for (kind, key, parameter, block, padded) in [
+        (m::AES_ECB, &aes, Parameter::None, 16, false),
+        (m::AES_CBC, &aes, Parameter::Bytes(&iv), 16, false),
+        (m::AES_CBC_PAD, &aes, Parameter::Bytes(&iv), 16, true),
+        (m::DES3_ECB, &des, Parameter::None, 8, false),
+        (m::DES3_CBC, &des, Parameter::Bytes(&iv[..8]), 8, false),
+        (m::DES3_CBC_PAD, &des, Parameter::Bytes(&iv[..8]), 8, true),
+    ] {
+        let mechanism = mechanism(kind, parameter);
+        for length in [0, block, 3 * block, 240].into_iter().chain(padded.then_some(251)) {
+            let plain = &data[..length];
+            let encrypted = card.one(Function::EncryptSingle, &[key, &mechanism, plain]).unwrap();
+            for (functions, from, to) in [(ENCRYPT, plain, &encrypted[..]), (DECRYPT, &encrypted, plain)] {
+                for _ in 0..4 {
+                    let parts = numbers.parts(from);
+                    let made = in_parts(&card, functions, &[&mechanism, key], &parts);
+                    assert_eq!(made.unwrap(), to, "{kind:x} {length} {:?}", functions[0]);
+                }
+                let state = card.one(functions[1], &[&mechanism, key]).unwrap();
+                assert_eq!(card.one(functions[4], &[&state, from]).unwrap(), to, "{kind:x} {length}");
+            }
+        }
+        if !padded {
+            let made = in_parts(&card, ENCRYPT, &[&mechanism, key], &[&data[..block + 1]]);
+            assert_eq!(made, Err(rv::DATA_LEN_RANGE));
+        }
+    }
+}
+
+#[test]
+fn macs_and_signatures_in_parts_are_those_at_once() {
+    let (card, data, mut numbers) = (Card::new(), data(700), Numbers(7));
+    let (aes, des) = (card.aes(&[]), card.secret(m::DES3_KEY_GEN, 24, &[]));
+    let any = card.secret(m::GENERIC_SECRET_KEY_GEN, 64, &[]);
+    for (kind, key, parameter) in [
+        (m::SHA_1_HMAC, &any, Parameter::None),
+        (m::SHA256_HMAC, &any, Parameter::None),
+        (m::SHA512_HMAC_GENERAL, &any, Parameter::Number(40)),
+        (m::IBM_SHA3_256_HMAC, &any, Parameter::None),
+        (m::AES_CMAC, &aes, Parameter::None),
+        (m::AES_CMAC_GENERAL, &aes, Parameter::Number(8)),
+        (m::IBM_CMAC, &aes, Parameter::None),
+        (m::IBM_CMAC, &des, Parameter::None),
+        (m::DES3_CMAC, &des, Parameter::None),
+    ] {
+        let mechanism = mechanism(kind, parameter);
+        for length in [0, 1, 16, 64, 200, 700] {
+            let data = &data[..length];
+            let expected = card.one(Function::SignSingle, &[key, &mechanism, data]).unwrap();
+            for _ in 0..3 {
+                let parts = numbers.parts(data);
+                let made = in_parts(&card, SIGN, &[&mechanism, key], &parts).unwrap();
+                assert_eq!(made, expected, "{kind:x} {length}");
+                assert_eq!(verified(&card, &mechanism, key, &parts, &expected), Ok(()), "{kind:x} {length}");
+            }
+            let state = card.one(Function::SignInit, &[&mechanism, key]).unwrap();
+            assert_eq!(card.one(Function::Sign, &[&state, data]).unwrap(), expected);
+            let state = card.one(Function::VerifyInit, &[&mechanism, key]).unwrap();
+            assert_eq!(card.call(Function::Verify, &[&state, data, &expected]), Ok(Vec::new()));
+            let wrong = card.call(Function::Verify, &[&state, data, &vec![0; expected.len()]]);
+            assert_eq!(wrong, Err(rv::SIGNATURE_INVALID));
+        }
+    }
+    let [rsa_private, rsa_public] = card.rsa();
+    let [ec_private, ec_public] = card.curve(&[6, 8, 0x2a, 0x86, 0x48, 0xce, 0x3d, 3, 1, 7]);
+    let pss = Parameter::Pss { hash: m::SHA256, mgf: 2, salt: 32 };
+    for (kind, [private, public], parameter, length) in [
+        (m::SHA256_RSA_PKCS, [&rsa_private, &rsa_public], Parameter::None, 700),
+        (m::SHA256_RSA_PKCS_PSS, [&rsa_private, &rsa_public], pss, 700),
+        (m::RSA_PKCS, [&rsa_private, &rsa_public], Parameter::None, 100),
+        (m::ECDSA_SHA384, [&ec_private, &ec_public], Parameter::None, 700),
+        (m::ECDSA, [&ec_private, &ec_public], Parameter::None, 32),
+    ] {
+        let (mechanism, data) = (mechanism(kind, parameter), &data[..length]);
+        let parts = numbers.parts(data);
+        let signature = in_parts(&card, SIGN, &[&mechanism, private], &parts).unwrap();
+        assert_eq!(
+            card.call(Function::VerifySingle, &[public, &mechanism, data, &signature]),
+            Ok(Vec::new()),
+            "{kind:x}"
+        );
+        let single = card.one(Function::SignSingle, &[private, &mechanism, data]).unwrap();
+        assert_eq!(verified(&card, &mechanism, public, &parts, &single), Ok(()), "{kind:x}");
+        assert_eq!(verified(&card, &mechanism, public, &parts[1..], &single), Err(rv::SIGNATURE_INVALID), "{kind:x}");
+    }
+}
+
+#[test]
+fn every_changed_bit_of_a_state_is_refused() {
+    let card = Card::new();
+    let key = card.aes(&[]);
+    let cbc = mechanism(m::AES_CBC_PAD, Parameter::Bytes(&[1; 16]));
+    let state = card.one(Function::EncryptInit, &[&cbc, &key]).unwrap();
+    let state = card.call(Function::EncryptUpdate, &[&state, b"some data"]).unwrap().remove(0);
+    for bit in 0..8 * state.len() {
+        let mut other = state.clone();
+        other[bit / 8] ^= 1 << (bit % 8);
+        let refused = card.call(Function::EncryptFinal, &[&other]).unwrap_err();
+        let expected = if (32..48).contains(&(bit / 8)) { rv::IBM_WKID_MISMATCH } else { rv::IBM_BLOB_ERROR };
+        assert_eq!(refused, expected, "bit {bit}");
+    }
+    for length in 0..state.len() {
+        assert_eq!(card.call(Function::EncryptFinal, &[&state[..length]]).unwrap_err(), rv::IBM_BLOB_ERROR, "{length}");
+    }
+    assert!(card.call(Function::EncryptFinal, &[&state]).is_ok());
+}
+
+#[test]
+fn a_state_is_good_for_nothing_else() {
+    let card = Card::new();
+    let key = card.aes(&[]);
+    let cbc = mechanism(m::AES_CBC, Parameter::Bytes(&[1; 16]));
+    let encrypt = card.one(Function::EncryptInit, &[&cbc, &key]).unwrap();
+    let other = rv::OPERATION_NOT_INITIALIZED;
+    for (function, rest) in [
+        (Function::DecryptUpdate, 1),
+        (Function::DecryptFinal, 0),
+        (Function::Decrypt, 1),
+        (Function::SignUpdate, 1),
+        (Function::VerifyFinal, 1),
+        (Function::DigestFinal, 0),
+        (Function::DigestUpdate, 1),
+    ] {
+        let arguments = [&encrypt[..], &[0; 16]];
+        assert_eq!(card.call(function, &arguments[..1 + rest]), Err(other), "{function:?}");
+    }
+    // Neither is a key a state, nor a state a key.
+    assert_eq!(card.call(Function::EncryptFinal, &[&key]), Err(rv::IBM_BLOB_ERROR));
+    assert_eq!(card.call(Function::EncryptSingle, &[&encrypt, &cbc, &[0; 16]]), Err(rv::IBM_BLOB_ERROR));
+    // All data at once is for a state without data.
+    let begun = card.call(Function::EncryptUpdate, &[&encrypt, &[0; 16]]).unwrap().remove(0);
+    assert_eq!(card.call(Function::Encrypt, &[&begun, &[0; 16]]), Err(rv::OPERATION_ACTIVE));
+    // Another domain has another wrapping key.
+    let elsewhere = card.call_in(OTHER, Function::EncryptFinal, &[&encrypt]);
+    assert_eq!(elsewhere, Err(rv::IBM_WKID_MISMATCH));
+    // A mechanism whose message comes at once has a state for one part alone.
+    let ed25519 = [6, 3, 0x2b, 0x65, 0x70];
+    let [private, public] = card.curve(&ed25519);
+    let eddsa = mechanism(m::IBM_ED25519_SHA512, Parameter::None);
+    let state = card.one(Function::SignInit, &[&eddsa, &private]).unwrap();
+    assert_eq!(card.call(Function::SignUpdate, &[&state, b"part"]), Err(rv::FUNCTION_NOT_SUPPORTED));
+    let signature = card.one(Function::Sign, &[&state, b"all"]).unwrap();
+    assert_eq!(card.call(Function::VerifySingle, &[&public, &eddsa, b"all", &signature]), Ok(Vec::new()));
+}
+
+#[test]
+fn states_end_with_their_session_and_their_rights() {
+    let card = Card::new();
+    let pin = card.one(Function::Login, &[b"12345678", b"nonce"]).unwrap();
+    let key = card.aes(&pin);
+    let cbc = mechanism(m::AES_CBC, Parameter::Bytes(&[1; 16]));
+    let state = card.one(Function::EncryptInit, &[&cbc, &key]).unwrap();
+    assert_eq!(state[..32], key[..32]);
+    let state = card.call(Function::EncryptUpdate, &[&state, &[0; 16]]).unwrap().remove(0);
+    card.call(Function::Logout, &[&pin]).unwrap();
+    assert_eq!(card.call(Function::EncryptUpdate, &[&state, &[0; 16]]), Err(rv::SESSION_CLOSED));
+    card.call(Function::Login, &[b"12345678", b"nonce"]).unwrap();
+    assert!(card.call(Function::EncryptUpdate, &[&state, &[0; 16]]).is_ok());
+    // What control points no longer allow, a state does not do either.
+    card.keeper
+        .change(&Default::default(), Some(DOMAIN), "test", |state| {
+            let unit = &mut state.domain_mut(DOMAIN).unwrap().unit;
+            unit.set_points(unit.points().without(adjunct_ep11_wire::codes::control::ENCRYPT_SYMM));
+            Ok::<_, String>(())
+        })
+        .unwrap();
+    assert_eq!(card.call(Function::EncryptUpdate, &[&state, &[0; 16]]), Err(rv::FUNCTION_CANCELED));
+}
+
+#[test]
+fn random_bytes_are_refused() {
+    let (card, mut numbers) = (Card::new(), Numbers(11));
+    let functions = [ENCRYPT, DECRYPT, SIGN, DIGEST].concat();
+    for round in 0..2000 {
+        let bytes: Vec<u8> = (0..numbers.below(700)).map(|_| numbers.below(256) as u8).collect();
+        let function = functions[round % functions.len()];
+        let arguments: Vec<&[u8]> = function.arguments().iter().map(|_| &bytes[..]).collect();
+        assert!(card.call(function, &arguments).is_err(), "{function:?}");
+    }
+}

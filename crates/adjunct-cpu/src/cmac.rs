@@ -102,6 +102,33 @@ impl CmacMessage {
     }
 }
 
+/// Bytes of a CMAC in progress as it is saved: chaining value, last block, and how much of that is there.
+pub const SAVED: usize = 16 + 16 + 1;
+
+impl CmacMessage {
+    /// Saves where the message is, for [`CmacMessage::restore`] under the same key.
+    pub fn save(&self, out: &mut [u8; SAVED]) {
+        out[..16].copy_from_slice(&self.chain);
+        out[16..32].copy_from_slice(&self.last);
+        // Bytes of an earlier block are not part of it.
+        out[16 + self.used..32].fill(0);
+        out[32] = self.used as u8;
+    }
+
+    /// Goes on where a message of a cipher with blocks of `block` bytes was saved; false, and nothing has changed, for what none is.
+    #[must_use]
+    pub fn restore(&mut self, block: usize, saved: &[u8; SAVED]) -> bool {
+        let used = usize::from(saved[32]);
+        if used > block {
+            return false;
+        }
+        self.chain.copy_from_slice(&saved[..16]);
+        self.last.copy_from_slice(&saved[16..32]);
+        self.used = used;
+        true
+    }
+}
+
 impl Default for CmacMessage {
     /// Begins a message.
     #[inline]

@@ -1,7 +1,9 @@
 //! What mechanisms give: operations that run a message in parts or at once.
 
 use crate::mechanism::params::Params;
-use crate::rv::Result;
+use crate::rv::{Result, fail};
+use cryptoki_sys::CKR_SAVED_STATE_INVALID;
+use zeroize::Zeroizing;
 
 /// Whether another message may follow by the same operation, and as long as what.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -35,6 +37,20 @@ pub trait Again {
     fn again(&mut self, _params: &Params<'_>) -> bool {
         false
     }
+
+    /// Where the message is, in as many bytes as it takes: for [`Again::resume`] of an operation that the same mechanism, key and direction began. It may be
+    /// as secret as the message. The key is not in it. `None` for an operation whose message has to come at once.
+    fn running(&self) -> Option<Zeroizing<Vec<u8>>> {
+        None
+    }
+
+    /// Goes on where another operation was ([`Again::running`]).
+    ///
+    /// # Errors
+    /// `CKR_SAVED_STATE_INVALID` for what is none of such an operation.
+    fn resume(&mut self, _running: &[u8]) -> Result {
+        fail(CKR_SAVED_STATE_INVALID)
+    }
 }
 
 /// Makes a signature or a MAC.
@@ -64,7 +80,7 @@ pub trait Signer: Again + Send {
     }
 
     /// The saved state (C_GetOperationState); `None` for an operation that cannot be saved.
-    fn state(&self) -> Option<zeroize::Zeroizing<Vec<u8>>> {
+    fn state(&self) -> Option<Zeroizing<Vec<u8>>> {
         None
     }
 }
@@ -84,7 +100,7 @@ pub trait Verifier: Again + Send {
     fn finish(&mut self, signature: &[u8]) -> Result;
 
     /// The saved state (C_GetOperationState); `None` for an operation that cannot be saved.
-    fn state(&self) -> Option<zeroize::Zeroizing<Vec<u8>>> {
+    fn state(&self) -> Option<Zeroizing<Vec<u8>>> {
         None
     }
 }
@@ -143,5 +159,5 @@ pub trait Digester: Again + Send {
     fn finish(&mut self, out: &mut [u8]);
 
     /// The saved state (C_GetOperationState); `None` for an operation that cannot be saved.
-    fn state(&self) -> Option<zeroize::Zeroizing<Vec<u8>>>;
+    fn state(&self) -> Option<Zeroizing<Vec<u8>>>;
 }

@@ -126,6 +126,24 @@ impl<B: Blocks> Again for Message<B> {
         }
         true
     }
+
+    fn running(&self) -> Option<Zeroizing<Vec<u8>>> {
+        let mut running = Zeroizing::new(Vec::with_capacity(self.iv.len() + self.used));
+        running.extend_from_slice(&self.iv);
+        running.extend_from_slice(&self.held[..self.used]);
+        Some(running)
+    }
+
+    fn resume(&mut self, running: &[u8]) -> Result {
+        let invalid = Rv(CKR_SAVED_STATE_INVALID);
+        let (iv, held) = running.split_first_chunk().ok_or(invalid)?;
+        // A whole block waits only where it may be the last one, whose padding is taken off.
+        let most = if self.padded && !self.encrypt { self.size } else { self.size - 1 };
+        ensure(held.len() <= most, invalid.0)?;
+        self.held[..held.len()].copy_from_slice(held);
+        (self.iv, self.used) = (*iv, held.len());
+        Ok(())
+    }
 }
 
 /// Begins a message in ECB of AES.

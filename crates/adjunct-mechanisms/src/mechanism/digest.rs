@@ -67,6 +67,14 @@ impl Again for Digest {
     fn again(&mut self, params: &Params<'_>) -> bool {
         *params == Params::None
     }
+
+    fn running(&self) -> Option<Zeroizing<Vec<u8>>> {
+        Digester::state(self)
+    }
+
+    fn resume(&mut self, running: &[u8]) -> Result {
+        self.restore(running).map_err(|_| Rv(CKR_SAVED_STATE_INVALID))
+    }
 }
 
 impl Digester for Digest {

@@ -11,7 +11,7 @@ use crate::rv::{Result, Rv, ensure, fail};
 use adjunct::InOut;
 use adjunct::ops::aead::gcm_parts;
 use adjunct::ops::digest::{MAX_SAVED, MAX_SIZE, Part, SHA256};
-use adjunct::ops::mac::{Cmac, CmacMessage, Hmac, HmacMessage};
+use adjunct::ops::mac::{Cmac, CmacMessage, Hmac, HmacMessage, MAX_SAVED_CMAC};
 use cryptoki_sys::*;
 use subtle::ConstantTimeEq;
 use zeroize::Zeroizing;
@@ -240,6 +240,31 @@ impl Again for Mac {
         let Some(length) = length(params, self.most, self.general) else { return false };
         self.length = length;
         true
+    }
+
+    fn running(&self) -> Option<Zeroizing<Vec<u8>>> {
+        match &self.computing {
+            Computing::Hmac(hmac) => {
+                let mut room = Zeroizing::new([0; MAX_SAVED]);
+                let saved = hmac.message.save(&mut room).ok()?;
+                Some(Zeroizing::new(saved.to_vec()))
+            }
+            Computing::Cmac(cmac) => {
+                let mut room = Zeroizing::new([0; MAX_SAVED_CMAC]);
+                cmac.message.save(&mut room).ok()?;
+                Some(Zeroizing::new(room.to_vec()))
+            }
+            Computing::Gmac(_) => None,
+        }
+    }
+
+    fn resume(&mut self, running: &[u8]) -> Result {
+        let invalid = |_| Rv(CKR_SAVED_STATE_INVALID);
+        match &mut self.computing {
+            Computing::Hmac(hmac) => hmac.message.restore(running).map_err(invalid),
+            Computing::Cmac(Chaining { key, message }) => message.restore(key.get()?, running).map_err(invalid),
+            Computing::Gmac(_) => fail(CKR_SAVED_STATE_INVALID),
+        }
     }
 }
 

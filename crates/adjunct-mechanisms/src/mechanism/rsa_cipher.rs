@@ -154,7 +154,17 @@ impl Rsa {
     }
 }
 
-impl Again for Rsa {}
+impl Again for Rsa {
+    fn running(&self) -> Option<Zeroizing<Vec<u8>>> {
+        Some(self.message.clone())
+    }
+
+    fn resume(&mut self, running: &[u8]) -> Result {
+        ensure(running.len() <= self.most(), CKR_SAVED_STATE_INVALID)?;
+        self.message.clear();
+        self.update(running, &mut []).map(drop)
+    }
+}
 
 impl Cipher for Rsa {
     fn update_length(&self, _input: usize) -> usize {

@@ -13,6 +13,7 @@ use adjunct::ops::digest::{Digest, MAX_SIZE};
 use adjunct::ops::ecx::{ed448, ed25519};
 use adjunct::ops::rsa::{self, Salt, Signature};
 use cryptoki_sys::*;
+use zeroize::Zeroizing;
 
 /// The signature scheme for a digest or data.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -226,7 +227,34 @@ fn verifier(family: Family, mechanism: Mechanism<'_>, key: &Held) -> Result<Box<
     Ok(Box::new(Signing::new(family, mechanism, key)?))
 }
 
-impl Again for Signing {}
+/// The longest data that are kept as they are in what a message is saved in ([`Again::running`]): those of the longest modulus.
+const MOST_KEPT: usize = rsa::MAX_SIZE;
+
+impl Again for Signing {
+    fn running(&self) -> Option<Zeroizing<Vec<u8>>> {
+        match &self.data {
+            Data::Hashed(digest) => digest.running(),
+            // A scheme that hashes the whole message itself, twice, has it in one piece.
+            Data::Plain { data, .. } if self.scheme != Scheme::Eddsa && data.len() <= MOST_KEPT => {
+                Some(Zeroizing::new(data.clone()))
+            }
+            Data::Plain { .. } => None,
+        }
+    }
+
+    fn resume(&mut self, running: &[u8]) -> Result {
+        match &mut self.data {
+            Data::Hashed(digest) => Again::resume(&mut **digest, running),
+            Data::Plain { data, most } => {
+                ensure(running.len() <= (*most).min(MOST_KEPT), CKR_SAVED_STATE_INVALID)?;
+                data.clear();
+                data.try_reserve(running.len())?;
+                data.extend_from_slice(running);
+                Ok(())
+            }
+        }
+    }
+}
 
 impl Signer for Signing {
     fn update(&mut self, data: &[u8]) -> Result {
@@ -241,7 +269,7 @@ impl Signer for Signing {
         self.signed(|key, scheme, form, data| {
             match key {
                 Key::Rsa(key) if scheme == Scheme::Raw => {
-                    let mut padded = zeroize::Zeroizing::new([0; rsa::MAX_SIZE]);
+                    let mut padded = Zeroizing::new([0; rsa::MAX_SIZE]);
                     let block = &mut padded[..key.size()];
                     let zeros = block.len().checked_sub(data.len()).ok_or(Rv(CKR_DATA_LEN_RANGE))?;
                     block[zeros..].copy_from_slice(data);

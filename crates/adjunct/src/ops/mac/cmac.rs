@@ -10,6 +10,11 @@ use crate::ops::tally::Message;
 use adjunct_card_protocol::secure::Call;
 use adjunct_cpu::cmac;
 
+/// Bytes of a CMAC in progress as it is saved.
+pub const MAX_SAVED_CMAC: usize = 8 + cmac::SAVED;
+
+const NOT_SAVED: Error = Error::Length { what: "saved CMAC", got: 0, expected: "what was saved" };
+
 fn tally(cipher: BlockCipher) -> Tally {
     let (function, bits) = cipher.cmac();
     Tally::new(function, bits)
@@ -188,6 +193,35 @@ impl CmacMessage {
             (_, Material::Elsewhere(collected)) => collected.add(data),
             (Material::Elsewhere(_), Material::Clear(_)) => {}
         }
+    }
+
+    /// Saves the state of the message, for [`CmacMessage::restore`] under the same key, which goes on with it. Counts nothing, for the message goes on
+    /// here too.
+    ///
+    /// # Errors
+    /// [`Error::CardKey`] for a message under a card's key.
+    pub fn save(&self, out: &mut [u8; MAX_SAVED_CMAC]) -> Result<(), Error> {
+        let state = self.state.clear().ok_or(NOT_OF_A_CARD)?;
+        let (count, rest) = out.split_first_chunk_mut().ok_or(NOT_SAVED)?;
+        *count = (self.message.bytes as u64).to_be_bytes();
+        state.save(rest.first_chunk_mut().ok_or(NOT_SAVED)?);
+        Ok(())
+    }
+
+    /// Goes on with a message that [`CmacMessage::save`] has saved. At its end it counts as a whole.
+    ///
+    /// # Errors
+    /// [`Error::Length`] where it is none; [`Error::CardKey`] for a card's key.
+    pub fn restore(&mut self, key: &Cmac, saved: &[u8]) -> Result<(), Error> {
+        let (Material::Clear(mac), Material::Clear(state)) = (&key.mac, &mut self.state) else {
+            return Err(NOT_OF_A_CARD);
+        };
+        let (count, rest) = saved.split_first_chunk().ok_or(NOT_SAVED)?;
+        if !state.restore(mac.cipher().block(), rest.try_into().map_err(|_| NOT_SAVED)?) {
+            return Err(NOT_SAVED);
+        }
+        self.message.bytes = u64::from_be_bytes(*count) as usize;
+        Ok(())
     }
 
     /// Ends the message: the first [`BlockCipher::block`] bytes of `out`.

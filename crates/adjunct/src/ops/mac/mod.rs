@@ -15,7 +15,7 @@ use adjunct_cpu::digest::Digest as State;
 use adjunct_cpu::mac as cpu;
 pub use adjunct_cpu::mac::TLS_HEADER;
 use adjunct_kernels::opaque_debug;
-pub use cmac::{Cmac, CmacMessage, CmacOnce};
+pub use cmac::{Cmac, CmacMessage, CmacOnce, MAX_SAVED_CMAC};
 use zeroize::Zeroizing;
 
 /// A message for a card's key, which is kept until its end.
@@ -382,6 +382,29 @@ mod tests {
                     one.finish(&shared, &mut out).unwrap();
                     assert_eq!((out, one.message.bytes), (expected, length), "{cipher:?} of {length}");
                 }
+            }
+        }
+    }
+
+    #[test]
+    fn cmacs_go_on_elsewhere_from_what_was_saved() {
+        let message: Vec<u8> = (0..70).collect();
+        for cipher in [BlockCipher::Aes(16), BlockCipher::Aes(24), BlockCipher::Aes(32), BlockCipher::TripleDes] {
+            let key = Cmac::boxed(cipher, &message[..cipher.key_length()]).expect("a key");
+            let mut expected = [0; 16];
+            key.whole(&message, &mut expected).unwrap();
+            for split in 0..=message.len() {
+                let (mut one, mut other, mut saved) = (key.begin(), key.begin(), [0; MAX_SAVED_CMAC]);
+                one.update(&key, &message[..split]);
+                other.update(&key, b"dropped");
+                one.save(&mut saved).unwrap();
+                other.restore(&key, &saved).unwrap();
+                other.update(&key, &message[split..]);
+                let mut out = [0; 16];
+                other.finish(&key, &mut out).unwrap();
+                assert_eq!((out, other.message.bytes), (expected, message.len()), "{cipher:?} split at {split}");
+                saved[MAX_SAVED_CMAC - 1] = cipher.block() as u8 + 1;
+                assert!(one.restore(&key, &saved).is_err() && one.restore(&key, &saved[1..]).is_err());
             }
         }
     }

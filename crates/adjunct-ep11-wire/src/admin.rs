@@ -5,7 +5,7 @@
 //! reply:             SEQUENCE { number (4) | domain (8) | module (16) | counter (16) | return value (4) | output }
 //! ```
 //!
-//! The number of a query has [`QUERY`] added. Where the return value is not `CKR_OK`, the first four bytes of the output are a reason.
+//! The number of a query has [`QUERY`] added. Domain, module and counter may be empty, which stands for zeros. Where the return value is not `CKR_OK`, the first four bytes of the output are a reason.
 
 use crate::message::{fields, number, sequence};
 use zeroize::Zeroizing;
@@ -98,14 +98,15 @@ pub struct Head {
 impl Head {
     fn parse(fields: &[&[u8]; 4]) -> Option<Head> {
         let [code, domain, module, counter] = fields;
-        let (index, instance) = domain.split_at_checked(4)?;
-        Some(Head {
-            number: number(code)?,
-            domain: number(index)?,
-            instance: number(instance)?,
-            module: (*module).try_into().ok()?,
-            counter: (*counter).try_into().ok()?,
-        })
+        let wide = |field: &[u8]| if field.is_empty() { Some([0; 16]) } else { field.try_into().ok() };
+        let (index, instance) = match domain {
+            [] => (0, 0),
+            domain => {
+                let (index, instance) = domain.split_at_checked(4)?;
+                (number(index)?, number(instance)?)
+            }
+        };
+        Some(Head { number: number(code)?, domain: index, instance, module: wide(module)?, counter: wide(counter)? })
     }
 
     fn fields(&self) -> ([u8; 4], [u8; 8]) {
@@ -180,5 +181,12 @@ mod tests {
         assert_eq!(Reply::parse(&bytes), Some(reply));
         assert_eq!(Block::parse(&bytes), None);
         assert_eq!(Reply::parse(&bytes[..bytes.len() - 1]), None);
+        // Who asks needs not know module and counter.
+        let number = (QUERY + query::WK).to_be_bytes();
+        let zeros = Head { number: QUERY + query::WK, domain: 3, instance: 0, module: [0; 16], counter: [0; 16] };
+        let short = sequence(&[&number, &[0, 0, 0, 3, 0, 0, 0, 0], &[], &[], b"ski"]);
+        assert_eq!(Block::parse(&short), Some(Block { head: zeros, payload: b"ski" }));
+        let shorter = sequence(&[&number, &[], &[], &[], b"ski"]);
+        assert_eq!(Block::parse(&shorter).map(|block| block.head.domain), Some(0));
     }
 }

@@ -113,6 +113,8 @@ pub trait Service: Sized + Send + Sync + 'static {
     const FACTS: Facts;
     /// The longest message of a program, in bytes; a longer one is no request.
     const MAX_REQUEST: usize;
+    /// The longest request or reply in a file, in bytes; 0 where messages bring no descriptors. `cards.conf` may allow less.
+    const MAX_BULK: usize = 0;
     /// The kinds of its requests, which are numbered from 0. Requests of a batch are of one kind.
     const KINDS: usize;
     /// Whether a user that has as many requests waiting as it may have is read no further; else its next requests are refused, because their programs
@@ -191,6 +193,8 @@ pub trait Service: Sized + Send + Sync + 'static {
 pub struct Entry {
     /// What is fixed of it.
     pub facts: Facts,
+    /// Its messages may bring descriptors.
+    pub(crate) bulk: bool,
     /// Runs a card's process.
     pub(crate) run: fn(Setup) -> io::Result<()>,
 }
@@ -198,6 +202,6 @@ pub struct Entry {
 impl Entry {
     /// The line of a service in a table.
     pub const fn of<S: Service>() -> Entry {
-        Entry { facts: S::FACTS, run: crate::process::run::<S> }
+        Entry { facts: S::FACTS, bulk: S::MAX_BULK > 0, run: crate::process::run::<S> }
     }
 }

@@ -50,12 +50,17 @@ extern "C" fn nothing(_: libc::c_int) {}
 
 /// Has the system refuse descriptors in messages to a socket, or to those that are accepted from it, where it can.
 pub fn refuse_descriptors(socket: impl AsFd) {
+    take_descriptors(socket, false);
+}
+
+/// Says whether the system is to take descriptors in such messages.
+pub fn take_descriptors(socket: impl AsFd, takes: bool) {
     /// `SO_PASSRIGHTS`, which libc does not name yet.
     const PASS_RIGHTS: libc::c_int = 83;
-    let no: libc::c_int = 0;
-    let (level, size) = (libc::SOL_SOCKET, size_of_val(&no) as libc::socklen_t);
+    let takes = libc::c_int::from(takes);
+    let (level, size) = (libc::SOL_SOCKET, size_of_val(&takes) as libc::socklen_t);
     // SAFETY: the descriptor is open, and the number lives. Older systems do not know the option, and say so.
-    unsafe { libc::setsockopt(socket.as_fd().as_raw_fd(), level, PASS_RIGHTS, (&raw const no).cast(), size) };
+    unsafe { libc::setsockopt(socket.as_fd().as_raw_fd(), level, PASS_RIGHTS, (&raw const takes).cast(), size) };
 }
 
 /// Starts to watch, before a filter of system calls is closed. Once in a process.

@@ -7,6 +7,9 @@
 //! waiting = 1024
 //! connections = 512
 //! share = 100
+//! # Of coprocessors, in MiB: the longest request or reply, and what one user may have of long ones in a card.
+//! bulk = 4
+//! bulk-of-user = 32
 //! # Cards on a CPU without lanes (AVX-512 IFMA, or AVX2 and FMA), too: they make nothing faster there, and programs ask them by ADJUNCT_CARDS=always alone.
 //! without-lanes = false
 //!
@@ -55,6 +58,10 @@ pub struct Config {
     pub connections: usize,
     /// The share of the workers' time that one user may have, in hundredths.
     pub share: u32,
+    /// The longest request or reply of a service that takes longer ones than a socket does, in MiB.
+    pub bulk: usize,
+    /// What one user may have of those in a card, in MiB.
+    pub bulk_of_user: usize,
     /// Cards serve where the CPU has no lanes, too.
     pub without_lanes: bool,
     /// The cards, by ascending number.
@@ -87,6 +94,10 @@ pub struct Limits {
     pub share: u32,
     /// Connections.
     pub connections: usize,
+    /// Bytes of the longest request or reply that goes in a file.
+    pub bulk: usize,
+    /// Bytes of all of those that a card has.
+    pub bulk_of_user: usize,
 }
 
 /// A card.
@@ -125,6 +136,10 @@ struct File {
     connections: usize,
     #[serde(default = "share")]
     share: u32,
+    #[serde(default = "bulk")]
+    bulk: usize,
+    #[serde(default = "bulk_of_user", rename = "bulk-of-user")]
+    bulk_of_user: usize,
     #[serde(default, rename = "without-lanes")]
     without_lanes: bool,
     #[serde(rename = "card", default)]
@@ -204,6 +219,14 @@ fn share() -> u32 {
     100
 }
 
+fn bulk() -> usize {
+    4
+}
+
+fn bulk_of_user() -> usize {
+    32
+}
+
 fn mode() -> String {
     Mode::Accelerator.word().into()
 }
@@ -230,7 +253,8 @@ fn text_of(path: &Path) -> std::io::Result<String> {
 impl Config {
     /// The limits of each user.
     pub fn limits(&self) -> Limits {
-        Limits { waiting: self.waiting, connections: self.connections, share: self.share }
+        let Config { waiting, connections, share, .. } = *self;
+        Limits { waiting, connections, share, bulk: self.bulk << 20, bulk_of_user: self.bulk_of_user << 20 }
     }
 
     /// Reads a configuration of cards of the modes that are served. If the file does not exist and was not named (`must_be`), the configuration is one accelerator.
@@ -269,10 +293,16 @@ impl Config {
             ("waiting", file.waiting, 4096),
             ("connections", file.connections, 32_768),
             ("share", file.share as usize, 100),
+            ("bulk", file.bulk, 64),
+            ("bulk-of-user", file.bulk_of_user, 4096),
         ] {
             if !(1..=most).contains(&value) {
                 return Err(format!("{name} = {value}: it is 1 to {most}"));
             }
+        }
+        if file.bulk_of_user < 2 * file.bulk {
+            // A request and its reply.
+            return Err(format!("bulk-of-user = {}: it is at least twice bulk, {}", file.bulk_of_user, 2 * file.bulk));
         }
         let mut cards = Vec::new();
         for card in &file.cards {
@@ -296,8 +326,8 @@ impl Config {
         if cards.len() > MAX_CARDS || queues > MAX_QUEUES {
             return Err(format!("there may be {MAX_CARDS} cards and {MAX_QUEUES} domains of them in all"));
         }
-        let File { kind, waiting, connections, share, without_lanes, .. } = file;
-        Ok(Config { kind, waiting, connections, share, without_lanes, cards })
+        let File { kind, waiting, connections, share, bulk, bulk_of_user, without_lanes, .. } = file;
+        Ok(Config { kind, waiting, connections, share, bulk, bulk_of_user, without_lanes, cards })
     }
 }
 
@@ -344,6 +374,8 @@ mod tests {
             ("share = 0\n", "share = 0: it is 1 to 100"),
             ("connections = 0\n", "connections = 0: it is 1 to 32768"),
             ("waiting = 5000\n", "waiting = 5000"),
+            ("bulk = 65\n", "bulk = 65: it is 1 to 64"),
+            ("bulk = 20\n", "bulk-of-user = 32: it is at least twice bulk, 40"),
             ("x\n", "line 1"),
         ] {
             let error = Config::parse(text, &SERVED).unwrap_err();

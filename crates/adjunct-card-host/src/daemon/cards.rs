@@ -54,6 +54,7 @@ pub enum Heard {
 struct Place {
     config: CardConfig,
     facts: &'static Facts,
+    bulk: bool,
     process: Option<Process>,
     deaths: Deaths,
     first_queue: usize,
@@ -109,8 +110,9 @@ impl Cards {
         let mut first_queue = 0;
         for card in &config.cards {
             let entry = services.iter().find(|entry| entry.facts.mode == card.mode);
-            let facts = &entry.ok_or_else(|| io::Error::other(format!("card {}: no service", card.id)))?.facts;
-            places.push(Place { config: card.clone(), facts, process: None, deaths: Deaths::default(), first_queue });
+            let entry = entry.ok_or_else(|| io::Error::other(format!("card {}: no service", card.id)))?;
+            let (config, deaths) = (card.clone(), Deaths::default());
+            places.push(Place { config, facts: &entry.facts, bulk: entry.bulk, process: None, deaths, first_queue });
             first_queue += card.domains.len();
         }
         let card = |Place { config: config_of, facts, .. }: &Place| Card {
@@ -384,9 +386,10 @@ impl Cards {
         queues
     }
 
-    /// The cards whose domains have sockets.
-    pub fn by_domain(&self) -> impl Iterator<Item = &CardConfig> {
-        self.config.cards.iter().filter(|card| card.mode.is_by_domain())
+    /// The cards whose domains have sockets, and whether messages to them may bring descriptors.
+    pub fn by_domain(&self) -> impl Iterator<Item = (&CardConfig, bool)> {
+        let by_domain = self.places.iter().filter(|place| place.config.mode.is_by_domain());
+        by_domain.map(|place| (&place.config, place.bulk))
     }
 
     /// Has a card do what an administrator orders: its answer will have this number. The card's place.

@@ -3,6 +3,7 @@
 
 use super::listen::listen;
 use crate::peer::Peer;
+use crate::watch::take_descriptors;
 use adjunct_card_state::config::{Access, CardConfig};
 use adjunct_card_state::folder::{Folder, socket_name};
 use adjunct_card_state::machine::Mode;
@@ -65,7 +66,7 @@ pub struct DomainSocket {
     pub socket: OwnedFd,
 }
 
-/// Makes the sockets of a card's domains, or takes those that systemd gives.
+/// Makes the sockets of a card's domains, or takes those that systemd gives; `bulk` says whether messages to them may bring descriptors.
 ///
 /// # Errors
 /// A sentence: a user or group that there is not, what the system says.
@@ -73,6 +74,7 @@ pub fn domain_sockets(
     folder: &Folder,
     card: &CardConfig,
     given: &mut Vec<(String, OwnedFd)>,
+    bulk: bool,
 ) -> io::Result<Vec<DomainSocket>> {
     let id = card.id;
     let owner =
@@ -80,7 +82,9 @@ pub fn domain_sockets(
     let make = |&domain: &u8| {
         let name = socket_name(card.mode, id, domain);
         if let Some(at) = given.iter().position(|(given, _)| *given == name) {
-            return Ok(DomainSocket { card: id, domain, path: None, socket: given.remove(at).1 });
+            let socket = given.remove(at).1;
+            take_descriptors(&socket, bulk);
+            return Ok(DomainSocket { card: id, domain, path: None, socket });
         }
         let path = folder.domain_socket(card.mode, id, domain);
         // Nobody connects before it is its owner's.
@@ -89,6 +93,7 @@ pub fn domain_sockets(
             rustix::fs::chownat(CWD, &path, uid, gid, AtFlags::SYMLINK_NOFOLLOW)?;
             let mode = Permissions::from_raw_mode(card.access.mode);
             rustix::fs::chmodat(CWD, &path, mode, AtFlags::empty())?;
+            take_descriptors(&socket, bulk);
             Ok(socket)
         });
         let why = |error: Errno| match error {

@@ -176,8 +176,8 @@ pub fn run(options: Options) -> io::Result<()> {
     let files = files::folder(options.files, &folder);
     let mut cards = Cards::new(folder.clone(), files, config, options.services, page).map_err(named(folder.state()))?;
     let mut domains = Vec::new();
-    for card in cards.by_domain() {
-        domains.extend(files::domain_sockets(&folder, card, &mut given.domains)?);
+    for (card, bulk) in cards.by_domain() {
+        domains.extend(files::domain_sockets(&folder, card, &mut given.domains, bulk)?);
     }
     cards.start();
     let nodes = Nodes::default();

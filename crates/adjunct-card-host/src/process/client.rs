@@ -1,15 +1,18 @@
 //! A program's connection, its requests, and their answers.
 #![forbid(unsafe_code)]
 
+use super::bulk::{Accounts, Charge};
 use crate::peer::Peer;
+use adjunct_card_protocol::bulk;
 use adjunct_card_protocol::frame::{self, Head, Service};
 use adjunct_card_protocol::wire::Status;
 use adjunct_kernels::wipe;
 use rustix::fd::OwnedFd;
 use rustix::net::{RecvFlags, SendFlags, Shutdown};
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::{AcqRel, Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicU64};
+use zeroize::Zeroizing;
 
 /// The longest answer that needs no memory of its own, in bytes.
 const SHORT: usize = 1024;
@@ -23,12 +26,33 @@ pub(super) struct Client {
     pub(super) queue: u16,
     /// A request of the client waits or is worked on: there may be one at a time.
     busy: AtomicBool,
+    /// The number of the client among all, and what long messages are charged to, where the service takes any.
+    number: u64,
+    accounts: Option<Arc<Accounts>>,
+    /// A reply to it is in a file.
+    has_lent: AtomicBool,
 }
 
 impl Client {
     /// Makes a client that has not asked yet.
-    pub(super) fn new(socket: OwnedFd, peer: Peer, queue: u16) -> Client {
-        Client { socket, peer, queue, busy: AtomicBool::new(false) }
+    pub(super) fn new(socket: OwnedFd, peer: Peer, queue: u16, accounts: Option<Arc<Accounts>>) -> Client {
+        static NUMBER: AtomicU64 = AtomicU64::new(0);
+        let (number, has_lent) = (NUMBER.fetch_add(1, Relaxed), AtomicBool::new(false));
+        Client { socket, peer, queue, busy: AtomicBool::new(false), number, accounts, has_lent }
+    }
+
+    /// What long messages are charged to.
+    pub(super) fn accounts(&self) -> Option<&Arc<Accounts>> {
+        self.accounts.as_ref()
+    }
+
+    /// Takes back the memory of a long reply: the client asks again, or goes.
+    pub(super) fn take_back(&self) {
+        if let Some(accounts) = &self.accounts
+            && self.has_lent.swap(false, AcqRel)
+        {
+            accounts.take_back(self.peer.uid, self.number);
+        }
     }
 
     /// Whether a request of it waits or is worked on.
@@ -45,10 +69,35 @@ impl Client {
     fn answer(&self, head: &Head, fields: &[(u16, &[u8])]) {
         // First: it may ask again as soon as it has the answer.
         self.busy.swap(false, AcqRel);
-        if !answer(&self.socket, head, fields) {
+        if !self.send(head, fields) {
             let _ = rustix::net::shutdown(&self.socket, Shutdown::Both);
         }
     }
+}
+
+impl Client {
+    fn send(&self, head: &Head, fields: &[(u16, &[u8])]) -> bool {
+        let is_long = frame::length(fields).is_some_and(|length| length > bulk::INLINE);
+        let (Some(accounts), true) = (&self.accounts, is_long) else { return answer(&self.socket, head, fields) };
+        let said = match written(head, fields) {
+            Ok(message) => {
+                self.has_lent.store(true, Relaxed);
+                accounts.send(&self.socket, (self.peer.uid, self.number), head, &message)
+            }
+            Err(status) => Err(status),
+        };
+        said.unwrap_or_else(|status| answer(&self.socket, &Head { status: status as u16, ..*head }, &[]))
+    }
+}
+
+/// A long answer.
+fn written(head: &Head, fields: &[(u16, &[u8])]) -> Result<Zeroizing<Vec<u8>>, Status> {
+    let length = frame::length(fields).ok_or(Status::Failed)?;
+    let mut message = Zeroizing::new(Vec::new());
+    message.try_reserve_exact(length).map_err(|_| Status::Busy)?;
+    message.resize(length, 0);
+    frame::write(&mut message, head, fields).ok_or(Status::Failed)?;
+    Ok(message)
 }
 
 /// The program that waits for the answer to a request. Where it is dropped without one, the program is told that the card could not do it.
@@ -56,11 +105,13 @@ impl Client {
 pub struct Asker {
     client: Option<Arc<Client>>,
     head: Head,
+    /// What its user is charged for the request.
+    charge: Option<Charge>,
 }
 
 impl Asker {
-    pub(super) fn new(client: Arc<Client>, head: Head) -> Asker {
-        Asker { client: Some(client), head }
+    pub(super) fn new(client: Arc<Client>, head: Head, charge: Option<Charge>) -> Asker {
+        Asker { client: Some(client), head, charge }
     }
 
     /// The user who asks; `None` where that has been answered.
@@ -81,6 +132,8 @@ impl Asker {
     /// Answers with a status of the service's own numbers.
     pub fn answer_with(&mut self, status: u16, fields: &[(u16, &[u8])]) {
         if let Some(client) = self.client.take() {
+            // The reply is charged for itself.
+            self.charge = None;
             client.answer(&Head { status, ..self.head }, fields);
         }
     }

@@ -32,14 +32,14 @@ pub fn have_descriptors() {
 
 /// Keeps keys out of core dumps, of other processes' eyes and, where the limit of locked memory allows it, of the swap. All that is mapped
 /// counts for that limit, touched or not, and an allocation that it refuses ends the process: where it is not enough for all that so many
-/// threads may map, nothing is locked.
+/// threads may map, and these further bytes, nothing is locked.
 ///
 /// # Errors
 /// What the system says of the first two; the third is said by the result.
-pub fn hide_memory(threads: usize) -> io::Result<bool> {
+pub fn hide_memory(threads: usize, further: usize) -> io::Result<bool> {
     setrlimit(Resource::Core, Rlimit { current: Some(0), maximum: Some(0) })?;
     set_dumpable_behavior(DumpableBehavior::NotDumpable)?;
-    if !may_lock(OF_ALL + threads as u64 * OF_A_WORKER) {
+    if !may_lock(OF_ALL + threads as u64 * OF_A_WORKER + further as u64) {
         return Ok(false);
     }
     // SAFETY: no pointers. What is mapped later is locked when it is first touched.
@@ -59,12 +59,12 @@ fn may_lock(bytes: u64) -> bool {
 }
 
 /// Ends the process at any system call but those that a card works with, and those that its service adds, in all its threads; `groups` says whether
-/// the groups of programs are read. Whether there is such a filter for this architecture.
+/// the groups of programs are read, `bulk` whether messages come and go in files. Whether there is such a filter for this architecture.
 ///
 /// # Errors
 /// What the system or the filter's compiler says.
 #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
-pub fn close_filter(further: &[libc::c_long], groups: bool) -> io::Result<bool> {
+pub fn close_filter(further: &[libc::c_long], groups: bool, bulk: bool) -> io::Result<bool> {
     use seccompiler::{
         BpfProgram, SeccompAction, SeccompCmpArgLen, SeccompCmpOp, SeccompCondition, SeccompFilter, SeccompRule,
         TargetArch, apply_filter_all_threads,
@@ -90,6 +90,13 @@ pub fn close_filter(further: &[libc::c_long], groups: bool) -> io::Result<bool> 
         rule(vec![equal(1, u64::from(libc::SOL_SOCKET.cast_unsigned()))?, equal(2, u64::from(option.cast_unsigned()))?])
     });
     rules.insert(libc::SYS_getsockopt, who.collect::<io::Result<Vec<_>>>()?);
+    if bulk {
+        rules.insert(libc::SYS_memfd_create, Vec::new());
+        rules.insert(libc::SYS_ftruncate, Vec::new());
+        let seals = [libc::F_GET_SEALS, libc::F_ADD_SEALS];
+        let seals = seals.into_iter().map(|command| rule(vec![equal(1, u64::from(command.cast_unsigned()))?]));
+        rules.insert(libc::SYS_fcntl, seals.collect::<io::Result<Vec<_>>>()?);
+    }
     // Memory without a file.
     rules.insert(libc::SYS_mmap, vec![rule(vec![equal(4, 0xffff_ffff)?, no_code()?])?]);
     rules.insert(libc::SYS_mprotect, vec![rule(vec![no_code()?])?]);
@@ -144,6 +151,6 @@ const PLAIN: &[libc::c_long] = &[
 /// # Errors
 /// None.
 #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
-pub fn close_filter(_further: &[libc::c_long], _groups: bool) -> io::Result<bool> {
+pub fn close_filter(_further: &[libc::c_long], _groups: bool, _bulk: bool) -> io::Result<bool> {
     Ok(false)
 }

@@ -3,6 +3,7 @@
 //!
 //! Keys are in its memory alone, which is in no core dump, and locked where the limit allows it.
 
+mod bulk;
 mod client;
 mod confine;
 mod connections;
@@ -52,8 +53,9 @@ impl Setup {
     /// The words that follow [`crate::daemon::CARD`] on the command line of the process.
     pub fn words(&self) -> Vec<OsString> {
         let domains: Vec<String> = self.domains.iter().map(u8::to_string).collect();
-        let Limits { waiting, share, connections } = self.limits;
-        let numbers = [self.workers, waiting, connections, share as usize, usize::from(self.without_lanes)];
+        let Limits { waiting, share, connections, bulk, bulk_of_user } = self.limits;
+        let lanes = usize::from(self.without_lanes);
+        let numbers = [self.workers, waiting, connections, share as usize, bulk, bulk_of_user, lanes];
         let mut words = vec![self.mode.word().into(), self.folder.clone().into_os_string()];
         words.extend([self.card.to_string(), domains.join(",")].map(OsString::from));
         words.extend(numbers.map(|number| number.to_string().into()));
@@ -65,8 +67,16 @@ impl Setup {
         fn number<T: FromStr>(word: &OsStr) -> Option<T> {
             word.to_str()?.parse().ok()
         }
-        let [mode, folder, card, domains, workers, waiting, connections, share, without_lanes] = words else {
+        let [mode, folder, card, domains, workers, waiting, connections, share, bulk, of_user, without_lanes] = words
+        else {
             return None;
+        };
+        let limits = Limits {
+            waiting: number(waiting)?,
+            share: number(share)?,
+            connections: number(connections)?,
+            bulk: number(bulk)?,
+            bulk_of_user: number(of_user)?,
         };
         let domains = domains.to_str()?.split(',').map(|domain| domain.parse().ok());
         Some(Setup {
@@ -75,7 +85,7 @@ impl Setup {
             card: number(card)?,
             domains: domains.collect::<Option<_>>()?,
             workers: number(workers)?,
-            limits: Limits { waiting: number(waiting)?, share: number(share)?, connections: number(connections)? },
+            limits,
             without_lanes: number::<u8>(without_lanes)? != 0,
         })
     }
@@ -146,7 +156,8 @@ pub(crate) fn run<S: Service>(setup: Setup) -> io::Result<()> {
     };
     let card = Arc::new(Card::new(service, state, daemon, workers, setup.limits)?);
     // With the one that watches.
-    if !confine::hide_memory(workers + 1)? {
+    let of_long_requests = if S::MAX_BULK > 0 { bulk::USERS * setup.limits.bulk_of_user } else { 0 };
+    if !confine::hide_memory(workers + 1, of_long_requests)? {
         eprintln!("adjunctd: a card's memory is not locked (RLIMIT_MEMLOCK): keys may get into the swap");
     }
     watch::start()?;
@@ -165,7 +176,7 @@ pub(crate) fn run<S: Service>(setup: Setup) -> io::Result<()> {
     wake_in_time();
     watch::this_thread();
     gate.wait();
-    let confined = confine::close_filter(S::CALLS, S::GROUPS)?;
+    let confined = confine::close_filter(S::CALLS, S::GROUPS, S::MAX_BULK > 0)?;
     if !confined {
         eprintln!(
             "adjunctd: card {:02x} runs without a filter of system calls, which this architecture has not",
@@ -195,7 +206,7 @@ mod tests {
             card: 7,
             domains: vec![5, 255],
             workers: 3,
-            limits: Limits { waiting: 10, share: 50, connections: 20 },
+            limits: Limits { waiting: 10, share: 50, connections: 20, bulk: 5, bulk_of_user: 10 },
             without_lanes: true,
         };
         let words = setup.words();

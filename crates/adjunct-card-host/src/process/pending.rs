@@ -285,7 +285,7 @@ mod tests {
     const RSA_4096: Kind = 2;
     const KINDS: usize = 3;
 
-    const LIMITS: Limits = Limits { waiting: 64, share: 100, connections: 64 };
+    const LIMITS: Limits = Limits { waiting: 64, share: 100, connections: 64, bulk: 0, bulk_of_user: 0 };
 
     fn pending(workers: usize) -> Pending<u32> {
         Pending::new(KINDS, workers, LANES, LIMITS)

@@ -1,6 +1,7 @@
 //! What a card reads: programs that connect, what they ask, and what the daemon orders. One worker at a time does it.
 #![forbid(unsafe_code)]
 
+use super::bulk::{self, Accounts};
 use super::client::{Asker, Client, Request, refuse};
 use super::connections::{Admission, Connections, Held};
 use super::parked::Parked;
@@ -10,9 +11,11 @@ use crate::link::Order;
 use crate::peer::{self, Peer};
 use crate::service::{Service, Taken};
 use crate::watch;
+use adjunct_card_protocol::bulk::covered;
 use adjunct_card_protocol::crowd::cpu_time;
 use adjunct_card_protocol::frame::Frame;
 use adjunct_card_protocol::wire::Status;
+use adjunct_card_state::config::Limits;
 use adjunct_card_state::state::Queue;
 use adjunct_kernels::wipe;
 use rustix::buffer::spare_capacity;
@@ -71,7 +74,10 @@ pub(super) struct Reader<S: Service> {
     /// Connections that are read no further, by their users, in the order in which they asked.
     full: HashMap<u32, VecDeque<u64>>,
     parked: Parked,
+    /// Room for a message of a program, and for one byte more.
     buffer: Zeroizing<Vec<u8>>,
+    /// What long requests and replies are charged to.
+    accounts: Option<Arc<Accounts>>,
     /// The socket where programs connect, and the queue that they are for, while this card accepts them itself.
     programs: Option<(OwnedFd, u16)>,
     /// Time until which no connection is accepted.
@@ -81,16 +87,17 @@ pub(super) struct Reader<S: Service> {
 }
 
 impl<S: Service> Reader<S> {
-    /// Makes a reader without connections, with at most so many for each user.
-    pub(super) fn new(each: usize) -> Reader<S> {
+    /// Makes a reader without connections, with these limits for each user.
+    pub(super) fn new(limits: &Limits) -> Reader<S> {
         let descriptors = getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX);
         let most = usize::try_from(descriptors.saturating_sub(OWN).max(1)).unwrap_or(usize::MAX);
         let parked = Parked::new(most, S::FACTS.service);
         Reader {
-            clients: Connections::new(each, most - parked.most()),
+            clients: Connections::new(limits.connections, most - parked.most()),
             full: HashMap::new(),
             parked,
-            buffer: Zeroizing::new(Vec::with_capacity(S::MAX_REQUEST + 1)),
+            buffer: Zeroizing::new(vec![0; S::MAX_REQUEST + 1]),
+            accounts: Accounts::new(S::MAX_BULK, limits),
             programs: None,
             deaf_until: None,
             leaves: false,
@@ -189,24 +196,52 @@ impl<S: Service> Card<S> {
     }
 
     /// Takes a client's request; false where the client is to go.
-    fn receive(&self, buffer: &mut Vec<u8>, served: &mut Served<S>) -> bool {
-        let client = &served.client;
-        buffer.clear();
-        let received = rustix::net::recv(&client.socket, spare_capacity(buffer), RecvFlags::DONTWAIT);
-        match received {
+    fn receive(&self, buffer: &mut [u8], served: &mut Served<S>) -> bool {
+        let socket = &served.client.socket;
+        let received = match S::MAX_BULK {
+            0 => rustix::net::recv(socket, &mut *buffer, RecvFlags::DONTWAIT).map(|(length, _)| (length, None)),
+            _ => bulk::receive(socket, buffer),
+        };
+        let (length, file) = match received {
             Err(Errno::AGAIN | Errno::INTR) => return true,
             Err(_) | Ok((0, _)) => return false,
-            Ok(_) => {}
-        }
-        let frame = Frame::parse(buffer).filter(|frame| buffer.len() <= S::MAX_REQUEST && self.is_ours(frame, client));
+            Ok(received) => received,
+        };
+        let message = &mut buffer[..length];
+        let goes_on = length <= S::MAX_REQUEST && self.take(message, file, served);
+        wipe(message);
+        goes_on
+    }
+
+    /// Takes the request in a message, or in the file that came with it; false where the client is to go.
+    fn take(&self, message: &[u8], file: Option<OwnedFd>, served: &mut Served<S>) -> bool {
+        let client = &served.client;
         // One request at a time: who sends the next before the answer is no program of ours.
-        let taken = frame.filter(|_| client.begins()).map(|frame| {
-            let taken = self.service.take(&mut served.session, &client.peer, &frame);
-            (frame.head, taken)
-        });
-        wipe_all(buffer);
-        let Some((head, taken)) = taken else { return false };
-        let asker = || Asker::new(Arc::clone(client), head);
+        let frame = Frame::parse(message).filter(|frame| self.is_ours(frame, client) && client.begins());
+        let Some(mut frame) = frame else { return false };
+        client.take_back();
+        let head = frame.head;
+        let (long, charge);
+        (long, charge) = match (file, client.accounts()) {
+            (None, _) if S::MAX_BULK > 0 && covered(&frame).is_some() => return false,
+            (None, _) => (None, None),
+            (Some(_), None) => return false,
+            (Some(file), Some(accounts)) => match accounts.uncover(&frame, file, client.peer.uid) {
+                Ok((copy, charge)) => (Some(copy), Some(charge)),
+                Err(None) => return false,
+                Err(Some(status)) => {
+                    Asker::new(Arc::clone(client), head, None).answer(status, &[]);
+                    return true;
+                }
+            },
+        };
+        if let Some(long) = &long {
+            let Some(whole) = Frame::parse(long) else { return false };
+            frame = whole;
+        }
+        let taken = self.service.take(&mut served.session, &client.peer, &frame);
+        drop(long);
+        let asker = || Asker::new(Arc::clone(client), head, charge);
         let (kind, work) = match taken {
             Taken::Work(kind, work) => (kind, work),
             Taken::Answer(status) => {
@@ -283,7 +318,7 @@ impl<S: Service> Card<S> {
             peer.groups = groups;
         }
         let uid = peer.uid;
-        let client = Arc::new(Client::new(socket, peer, queue));
+        let client = Arc::new(Client::new(socket, peer, queue, reader.accounts.clone()));
         let mut served = Served { client: Arc::clone(&client), session: S::Session::default(), waits: false };
         // A service that reads on when there is room is told of the request by the system.
         if !S::BACKPRESSURE && !self.receive(&mut reader.buffer, &mut served) {
@@ -371,6 +406,7 @@ impl<S: Service> Card<S> {
     /// Closes a connection for this process's part, and what waits for it is not done; its socket goes with the request that is worked on.
     fn forget(&self, reader: &mut Reader<S>, number: u64) {
         let Some(Served { client, .. }) = reader.clients.remove(number) else { return };
+        client.take_back();
         if !client.is_busy() {
             return;
         }
@@ -379,10 +415,4 @@ impl<S: Service> Card<S> {
             self.state.queue(client.queue.into(), Queue::Requestq).fetch_sub(1, Relaxed);
         }
     }
-}
-
-/// Wipes the bytes that were received; nothing else was written there.
-fn wipe_all(buffer: &mut Vec<u8>) {
-    wipe(buffer);
-    buffer.clear();
 }

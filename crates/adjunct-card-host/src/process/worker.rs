@@ -126,7 +126,7 @@ impl<S: Service> Card<S> {
             daemon,
             events,
             pending: Mutex::new(Pending::new(S::KINDS, workers, batch, limits)),
-            reader: Mutex::new(Reader::new(limits.connections)),
+            reader: Mutex::new(Reader::new(&limits)),
             room,
             is_full: AtomicBool::new(false),
             ordered: Mutex::new(VecDeque::new()),

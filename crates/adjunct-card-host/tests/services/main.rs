@@ -1,6 +1,7 @@
 //! Cards of any service, as programs and administrators have them: an adjunctd with services of tests. This program is that adjunctd, too, and its
 //! cards' processes.
 
+mod long;
 mod served;
 
 use adjunct_card_protocol::crowd::Page;
@@ -44,7 +45,7 @@ const OTHER: u32 = 54_322;
 
 type Test = (&'static str, fn());
 
-const TESTS: [Test; 9] = [
+const TESTS: [Test; 13] = [
     ("each_mode_gets_its_own_requests", each_mode_gets_its_own_requests),
     ("a_domain_has_a_socket_for_whom_the_configuration_says", a_domain_has_a_socket_for_whom_the_configuration_says),
     ("what_is_not_for_a_domain_ends_a_connection", what_is_not_for_a_domain_ends_a_connection),
@@ -54,12 +55,23 @@ const TESTS: [Test; 9] = [
     ("files_come_before_the_filter", files_come_before_the_filter),
     ("administrators_get_answers", administrators_get_answers),
     ("a_service_has_its_own_counters", a_service_has_its_own_counters),
+    ("long_messages_go_in_files", long::long_messages_go_in_files),
+    (
+        "files_that_are_not_as_they_should_be_end_a_connection",
+        long::files_that_are_not_as_they_should_be_end_a_connection,
+    ),
+    ("a_user_has_a_limit_for_long_messages", long::a_user_has_a_limit_for_long_messages),
+    ("the_client_gets_replies_of_any_length", long::the_client_gets_replies_of_any_length),
 ];
 
 fn main() -> ExitCode {
     let first = std::env::args().nth(1).unwrap_or_default();
     if first == adjunct_card_host::daemon::CARD || first == "--folder" {
         return adjunct_card_host::run(&served::SERVICES);
+    }
+    if first == long::CLIENT {
+        long::client();
+        return ExitCode::SUCCESS;
     }
     let wanted: Vec<String> = std::env::args().skip(1).filter(|word| !word.starts_with('-')).collect();
     if std::env::args().any(|word| word == "--list") {
@@ -128,6 +140,18 @@ impl Daemon {
 
     fn machine(&self) -> Machine {
         state::read(&self.of().state()).unwrap()
+    }
+
+    /// The process of a card.
+    fn card_process(&self, id: u8) -> i32 {
+        let children = format!("/proc/{0}/task/{0}/children", self.child.id());
+        let of = |child: &&str| {
+            let words = std::fs::read(format!("/proc/{child}/cmdline")).unwrap_or_default();
+            let words: Vec<_> = words.split(|byte| *byte == 0).collect();
+            words.get(4).is_some_and(|word| *word == id.to_string().as_bytes())
+        };
+        let children = std::fs::read_to_string(children).unwrap();
+        children.split_whitespace().find(of).unwrap().parse().unwrap()
     }
 
     fn card(&self, id: u8) -> Card {
@@ -262,7 +286,7 @@ fn what_is_not_for_a_domain_ends_a_connection() {
     let long = vec![7; 99_000];
     let program = daemon.domain(5);
     assert_eq!(program.ask(ECHO, &long).unwrap().1, long, "more than an accelerator's operation");
-    assert_eq!(program.ask(ECHO, &vec![7; 100_000]), None, "longer than a request may be");
+    assert_eq!(program.ask(ECHO, &vec![7; 102_400]), None, "longer than a request may be");
 }
 
 fn a_service_knows_uid_gid_and_groups() {

@@ -4,6 +4,7 @@ use adjunct_card_host::peer::Peer;
 use adjunct_card_host::process::{Batch, Request};
 use adjunct_card_host::service::{Entry, Facts, Service, Start, Taken, Unfit};
 use adjunct_card_protocol::frame::{self, Frame};
+use adjunct_card_protocol::secure::Field;
 use adjunct_card_protocol::wire::Status;
 use adjunct_card_state::machine::Mode;
 use rustix::fd::OwnedFd;
@@ -17,6 +18,9 @@ pub const ECHO: u16 = 1;
 pub const SLOW: u16 = 2;
 pub const VAULT: u16 = 3;
 pub const FORBIDDEN: u16 = 4;
+/// A coprocessor's, as its client makes it: the first byte says whether the input comes back (0), what is longer than a card sends (1), or the input after the hundreds of
+/// milliseconds that the second byte says (2).
+pub const COPROCESSOR: u16 = 0x100;
 /// The fields: what is sent and comes back, the user as the service sees it, the session's requests so far.
 pub const BYTES: u16 = 1;
 pub const USER: u16 = 2;
@@ -32,11 +36,12 @@ pub struct Work {
 }
 
 fn take(session: &mut u64, frame: &Frame<'_>) -> Taken<Work> {
-    let Some(bytes) = frame.field(BYTES) else { return Taken::Answer(Status::Invalid) };
-    *session += 1;
     let call = frame.head.call;
+    let field = if call == COPROCESSOR { Field::Input as u16 } else { BYTES };
+    let Some(bytes) = frame.field(field) else { return Taken::Answer(Status::Invalid) };
+    *session += 1;
     match call {
-        ECHO | VAULT | FORBIDDEN => Taken::Work(0, Work { call, bytes: bytes.to_vec(), count: *session }),
+        ECHO | VAULT | FORBIDDEN | COPROCESSOR => Taken::Work(0, Work { call, bytes: bytes.to_vec(), count: *session }),
         SLOW => Taken::Work(1, Work { call, bytes: bytes.to_vec(), count: *session }),
         _ => Taken::NoRequest,
     }
@@ -52,15 +57,26 @@ fn serve(requests: Vec<Request<Work>>, batch: &mut Batch<'_>, vault: Option<&Own
                 let before = bytes.clone();
                 bytes = vault.map_or_else(Vec::new, |vault| in_vault(vault, &before));
             }
+            COPROCESSOR => match bytes[..] {
+                [1, ..] => bytes = vec![1; 2 << 20],
+                [2, hundreds, ..] => {
+                    (0..hundreds).for_each(|_| _ = rustix::event::poll(&mut [], Some(&milliseconds(&[100]))));
+                }
+                _ => {}
+            },
             FORBIDDEN => _ = std::fs::File::open("/etc/passwd"),
             _ => {}
         }
         let user = asker.peer().map_or_else(String::new, |Peer { uid, gid, groups }| format!("{uid} {gid} {groups:?}"));
-        (asker, bytes, user, work.count)
+        (asker, work.call, bytes, user, work.count)
     });
     let done: Vec<_> = done.collect();
     batch.computed(begin.elapsed());
-    for (asker, bytes, user, count) in done {
+    for (asker, call, bytes, user, count) in done {
+        if call == COPROCESSOR {
+            asker.answer(Status::Done, &[(Field::Output as u16, &bytes)]);
+            continue;
+        }
         asker.answer(Status::Done, &[(BYTES, &bytes), (USER, user.as_bytes()), (COUNT, &count.to_le_bytes())]);
     }
 }
@@ -97,7 +113,8 @@ impl Service for Domains {
         counters: &["Symm. Complete", "Asym. Slow"],
         files: &["vault", "audit"],
     };
-    const MAX_REQUEST: usize = 100_000;
+    const MAX_REQUEST: usize = 100 << 10;
+    const MAX_BULK: usize = 1 << 20;
     const KINDS: usize = 2;
     const BACKPRESSURE: bool = true;
     const GROUPS: bool = true;

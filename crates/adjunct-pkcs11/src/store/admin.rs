@@ -12,12 +12,12 @@ use super::read::Eyes;
 pub use super::repair::Contents;
 use super::replace::Old;
 use super::role::Role;
-use super::tpm::Tpm;
 use super::trouble::Trouble;
 use super::{Holder, Initialized, Store, TRIES, config, format, pins, repair, tries};
 use crate::table::Table;
 use adjunct::ops::digest::{Part, SHA256};
 use adjunct_mechanisms::rv::Rv;
+use adjunct_tpm::Tpm;
 use cryptoki_sys::*;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -187,7 +187,7 @@ pub fn tpm(token: &Configured) -> (PathBuf, Option<String>) {
     });
     let wrong = match tpm.identity() {
         Ok(here) if sealed_by.is_none_or(|sealed| sealed == here) => None,
-        Ok(_) => Some(super::tpm::Fault::Other.to_string()),
+        Ok(_) => Some(adjunct_tpm::Fault::Other.to_string()),
         Err(fault) => Some(fault.to_string()),
     };
     (tpm.path().to_owned(), wrong)
@@ -559,7 +559,7 @@ pub(super) const FIXED_ID: format::Uid = [7; 16];
 /// Takes bytes for a token's file, a backup, and a TPM's response. For fuzzing; it must never panic.
 pub fn fuzz(bytes: &[u8]) {
     let _ = content(bytes);
-    super::tpm::fuzz(bytes);
+    adjunct_tpm::fuzz(bytes);
     let _ = Initialized::read(bytes, None);
     if let Ok(header) = repair::header(bytes)
         && header.id == FIXED_ID

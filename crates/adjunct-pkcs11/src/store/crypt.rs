@@ -6,12 +6,12 @@ use super::format::{
 };
 use super::role::{Grip, Role, Wrapped};
 use super::secret::{Secret, hmac};
-use super::tpm::Tpm;
 use super::trouble::Trouble;
 use adjunct::InOut;
 use adjunct::ops::aead::gcm_parts;
 use adjunct::ops::ecx::{Private, x25519};
 use adjunct::ops::random::random;
+use adjunct_tpm::Tpm;
 use argon2::{Algorithm, Argon2, Block, Params};
 use rustix::time::{ClockId, clock_gettime};
 use std::time::Duration;

@@ -29,7 +29,6 @@ mod secret;
 mod standing;
 #[cfg(test)]
 mod tests;
-mod tpm;
 mod tries;
 mod trouble;
 mod write;
@@ -37,6 +36,7 @@ mod write;
 use crate::table::Table;
 use adjunct::lock::Lock;
 use adjunct_mechanisms::rv::{Result, ensure};
+use adjunct_tpm::Tpm;
 pub use batch::Change;
 use batch::Queue;
 use crypt::Keys;
@@ -52,7 +52,6 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering::{Acquire, Relaxed};
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64};
 use std::time::Duration;
-use tpm::Tpm;
 use trouble::Trouble;
 
 /// A role that has a PIN.

@@ -14,11 +14,11 @@ use super::format::{self, Counters, Version};
 use super::read::Depth;
 use super::replace::Old;
 use super::role::Role;
-use super::tpm::Tpm;
 use super::trouble::Trouble;
 use super::{FRAMES, Header, Holder, Login, State, Store, write};
 use crate::table::Table;
 use adjunct::ops::random::random;
+use adjunct_tpm::Tpm;
 
 type Result<T = ()> = std::result::Result<T, Trouble>;
 

@@ -10,8 +10,8 @@
 //! changed.
 
 use super::format::{Version, number, u32_at};
-use super::tpm::Sealed;
 use super::trouble::Trouble;
+use adjunct_tpm::Sealed;
 
 type Result<T> = std::result::Result<T, Trouble>;
 

@@ -1,7 +1,7 @@
 //! What may be wrong with a store, as return values and in words.
 
-use super::tpm::Fault;
 use adjunct_mechanisms::rv::Rv;
+use adjunct_tpm::Fault;
 use cryptoki_sys::*;
 use rustix::fs::lstat;
 use rustix::io::Errno;

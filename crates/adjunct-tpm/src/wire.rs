@@ -1,6 +1,6 @@
-//! Commands and responses of a TPM 2.0 as bytes (TPM 2.0 Library, part 1, 18; part 3): what sealing needs of them. Numbers are big endian.
+//! Commands and responses of a TPM 2.0 as bytes (TPM 2.0 Library, part 1, 18; part 3): what sealing and counting need of them. Numbers are big endian.
 
-use super::Fault;
+use crate::Fault;
 
 type Result<T> = std::result::Result<T, Fault>;
 
@@ -12,6 +12,11 @@ pub const CREATE_PRIMARY: u32 = 0x131;
 pub const CREATE: u32 = 0x153;
 pub const LOAD: u32 = 0x157;
 pub const UNSEAL: u32 = 0x15e;
+pub const NV_UNDEFINE_SPACE: u32 = 0x122;
+pub const NV_DEFINE_SPACE: u32 = 0x12a;
+pub const NV_INCREMENT: u32 = 0x134;
+pub const NV_READ: u32 = 0x14e;
+pub const NV_READ_PUBLIC: u32 = 0x169;
 pub const FLUSH_CONTEXT: u32 = 0x165;
 pub const START_AUTH_SESSION: u32 = 0x176;
 

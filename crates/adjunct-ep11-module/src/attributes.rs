@@ -6,7 +6,7 @@
 
 use crate::context::Context;
 use crate::error::{Result, Rv, ensure, fail};
-use crate::strength::{self, CRYPT, SIGN, WRAP};
+use crate::strength::{self, CRYPT, PLAIN_SIGN, SIGN, WRAP};
 use adjunct_ep11_wire::attributes::Template;
 use adjunct_ep11_wire::codes::{attribute as a, control as c, flag, key as k, rv};
 
@@ -85,7 +85,7 @@ pub fn flags(context: &Context<'_>, template: &Template<'_>, class: u32, kind: u
         points.allow(&[c::USER_SET_ATTRBOUND])?;
     }
     let mut flags = given;
-    for group in [CRYPT, SIGN] {
+    for group in [CRYPT, PLAIN_SIGN] {
         let wanted = flags | able & group & !mask;
         let allowed = public || strength::allow_uses(points, wanted & all_uses).is_ok();
         if allowed || given & all_uses == 0 && flags & all_uses == 0 {

@@ -18,7 +18,7 @@
 use crate::blob::{self, BLOCK, Head};
 use crate::error::{Result, Rv, ensure, fail};
 use crate::keys::{Purpose, WrappingKey};
-use crate::strength;
+use crate::{point, strength};
 use adjunct_ep11_wire::codes::{flag, key as k, rv};
 use adjunct_mechanisms::object::attributes::Attributes;
 use adjunct_mechanisms::object::key::Curve;
@@ -104,6 +104,16 @@ impl Material {
     /// `CKR_WRAPPED_KEY_INVALID`; those of keys.
     pub fn of_pkcs8(der: &[u8]) -> Result<Material> {
         Material::private(pkcs8::from_der(der)?, None)
+    }
+
+    /// A private key of PKCS #8 that comes from elsewhere: what it lacks is worked out, and what it has is checked.
+    ///
+    /// # Errors
+    /// As [`Material::of_pkcs8`].
+    pub fn of_foreign_pkcs8(der: &[u8]) -> Result<Material> {
+        let mut attributes = pkcs8::from_der(der)?;
+        point::complete(&mut attributes)?;
+        Material::private(attributes, None)
     }
 
     /// A public key of its SubjectPublicKeyInfo, which is all of the bytes.

@@ -13,6 +13,7 @@ pub mod attributes;
 pub mod blob;
 mod bound;
 mod cache;
+mod category;
 mod cipher;
 pub mod context;
 pub mod control;
@@ -24,8 +25,10 @@ pub mod key;
 pub mod keys;
 pub mod mechanisms;
 mod object;
+mod point;
 mod random;
 mod reencrypt;
+mod self_test;
 pub mod sessions;
 mod sign;
 pub mod spki;
@@ -33,6 +36,7 @@ pub mod strength;
 mod unwrap;
 mod wrap;
 
+pub use category::{Category, category};
 pub use context::Caller;
 
 use adjunct_ep11_wire::codes::rv;
@@ -90,6 +94,14 @@ impl Module {
     /// Forgets all opened keys: for a domain whose keys are cleared.
     pub fn forget(&self) {
         self.cache.clear();
+    }
+
+    /// Known answers of AES, SHA-2, HMAC, RSA, ECDSA, the random generator.
+    ///
+    /// # Errors
+    /// Which of them failed.
+    pub fn self_test(&self) -> std::result::Result<(), String> {
+        self_test::run()
     }
 
     /// Does a request of any bytes. The reply is one of [`message`]; where the request is none, it names the function [`Function::GetInfo`] and

@@ -14,6 +14,8 @@ use cryptoki_sys::*;
 pub const CRYPT: u32 = flag::ENCRYPT | flag::DECRYPT;
 /// Uses that wrap keys.
 pub const WRAP: u32 = flag::WRAP | flag::UNWRAP;
+/// Signatures that do not hold what they sign.
+pub const PLAIN_SIGN: u32 = flag::SIGN | flag::VERIFY;
 /// Uses that sign.
 pub const SIGN: u32 = flag::SIGN | flag::VERIFY | flag::SIGN_RECOVER | flag::VERIFY_RECOVER;
 
@@ -21,11 +23,11 @@ pub const SIGN: u32 = flag::SIGN | flag::VERIFY | flag::SIGN_RECOVER | flag::VER
 pub fn uses(class: u32, kind: u32) -> u32 {
     let all = match kind {
         k::RSA => CRYPT | WRAP | SIGN,
-        k::EC => SIGN | flag::DERIVE,
-        k::EC_EDWARDS | k::IBM_ML_DSA => SIGN,
+        k::EC => PLAIN_SIGN | flag::DERIVE,
+        k::EC_EDWARDS | k::IBM_ML_DSA => PLAIN_SIGN,
         k::EC_MONTGOMERY | k::IBM_ML_KEM => flag::DERIVE,
-        k::AES | k::DES2 | k::DES3 => CRYPT | WRAP | SIGN | flag::DERIVE,
-        _ => SIGN | flag::DERIVE,
+        k::AES | k::DES2 | k::DES3 => CRYPT | WRAP | PLAIN_SIGN | flag::DERIVE,
+        _ => PLAIN_SIGN | flag::DERIVE,
     };
     let own = match class {
         k::PRIVATE => flag::SIGN | flag::SIGN_RECOVER | flag::DECRYPT | flag::UNWRAP | flag::DERIVE,
@@ -111,8 +113,11 @@ pub fn allow_material(points: Points, material: &Material) -> Result {
                 Some(Curve::Group(group)) if is_nist(group) => points.allow(&[c::NIST])?,
                 _ => points.allow(&[c::BPOOL, c::NFIPS2009])?,
             }
+            if bits < 180 {
+                points.allow(&[c::NBSI2009])?;
+            }
             if bits < 224 {
-                points.allow(&[c::NBSI2009, c::NBSI2011])?;
+                points.allow(&[c::NBSI2011])?;
             }
             if bits < 250 {
                 points.allow(&[c::NBSI2017])?;
@@ -121,7 +126,7 @@ pub fn allow_material(points: Points, material: &Material) -> Result {
         k::EC_EDWARDS | k::EC_MONTGOMERY => points.allow(&[c::EC_25519, c::NFIPS2009])?,
         k::IBM_ML_DSA => points.allow(&[c::PQC, c::ML_DSA])?,
         k::IBM_ML_KEM => points.allow(&[c::PQC, c::ML_KEM])?,
-        k::DES2 => points.allow(&[c::NFIPS2011, c::NFIPS2024, c::NBSI2009])?,
+        k::DES2 => points.allow(&[c::NFIPS2011, c::NFIPS2024])?,
         k::DES3 => points.allow(&[c::NFIPS2024])?,
         _ => {}
     }

@@ -110,7 +110,7 @@ fn unwrapped(mechanism: &Wanted<'_>, wrapped: &[u8], with: &Key, template: &Temp
             error => error,
         });
     }
-    let material = Material::of_pkcs8(&plain).map_err(|error| match error {
+    let material = Material::of_foreign_pkcs8(&plain).map_err(|error| match error {
         Rv(rv::ATTRIBUTE_VALUE_INVALID | rv::TEMPLATE_INCOMPLETE) => Rv(rv::WRAPPED_KEY_INVALID),
         error => error,
     })?;

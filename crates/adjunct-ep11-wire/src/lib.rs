@@ -5,7 +5,7 @@
 //!
 //! * [`function`]: the functions with their arguments and results.
 //! * [`mechanism`]: a mechanism with its parameter. [`attributes`]: a template.
-//! * [`blob`]: the public part of a key's blob and of a MACed SubjectPublicKeyInfo, and the form that programs on little-endian machines see.
+//! * [`blob`]: the public part of a key's blob, and the form that programs on little-endian machines see. [`spki`]: public keys with a MAC.
 //! * [`query`]: what `m_get_xcp_info` answers. [`admin`]: blocks of administration.
 //! * [`codes`]: numbers: return values, attributes, mechanisms, control points, compliance modes.
 #![forbid(unsafe_code)]
@@ -18,3 +18,4 @@ pub mod function;
 pub mod mechanism;
 pub mod message;
 pub mod query;
+pub mod spki;

@@ -1,5 +1,6 @@
 //! The keys that wrap: a domain's wrapping keys, and the keys that are derived of them.
 
+use crate::admin::Administration;
 use crate::control::Points;
 use crate::error::{Result, Rv};
 use adjunct::ops::digest::{Part, SHA256};
@@ -133,4 +134,9 @@ impl Domain {
 pub trait Keys: Send + Sync {
     /// What a domain has now; `None` where there is no such domain. Each request asks once, so it is quick.
     fn domain(&self, domain: u8) -> Option<Domain>;
+
+    /// Who keeps what administrators rule; `None` where nothing is administered by commands.
+    fn administration(&self) -> Option<&dyn Administration> {
+        None
+    }
 }

@@ -4,6 +4,7 @@
 //! PIN blob has 80 bytes: the identifier (32), the wrapping key's identifier (16), an HMAC of both (32). Who has it may make keys that are bound to the
 //! session, and end the session; the PIN is not in it.
 
+use crate::admin::login as extended;
 use crate::context::{Bytes, Context, Results};
 use crate::error::{Result, Rv, ensure};
 use crate::keys::{Domain, Purpose, hmac};
@@ -115,6 +116,9 @@ pub(crate) fn login(context: &Context<'_>) -> Result<Results> {
 
 /// The identifier of the session of a PIN blob.
 fn open(context: &Context<'_>, blob: &[u8]) -> Result<Id> {
+    if blob.len() == extended::PIN_BLOB {
+        return extended::open(context, blob);
+    }
     let whole: &[u8; PIN_BLOB] = blob.try_into().map_err(|_| Rv(rv::PIN_INCORRECT))?;
     let (head, mac) = whole.split_at(SESSION + WKID_LENGTH);
     let mut id = [0; SESSION];

@@ -22,6 +22,9 @@ mod cpu_mask;
 #[path = "../../fuzz_targets/environment.rs"]
 mod environment;
 #[allow(unused_attributes, reason = "a program of its own where it is fuzzed")]
+#[path = "../../fuzz_targets/ep11_admin.rs"]
+mod ep11_admin;
+#[allow(unused_attributes, reason = "a program of its own where it is fuzzed")]
 #[path = "../../fuzz_targets/ica_aead.rs"]
 mod ica_aead;
 #[allow(unused_attributes, reason = "a program of its own where it is fuzzed")]

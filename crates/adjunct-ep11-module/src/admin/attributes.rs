@@ -165,6 +165,14 @@ pub(super) fn set(unit: &mut Unit, card: bool, all: &[(u32, u32)], card_imprint:
         demand(after(number::REVOKE_THR, unit) > 0, Reason::RevokeZero)?;
         demand(card || !card_imprint, Reason::CardImprint)?;
     }
+    if leaves || !imprint {
+        // Thresholds of before fit to what is now.
+        let (sign, revoke) = (after(number::SIGN_THR, unit), after(number::REVOKE_THR, unit));
+        let one = permissions & permission::ONE_SIGNATURE != 0;
+        demand(one || sign != 1, Reason::SignersOne)?;
+        demand(one || revoke != 1, Reason::RevokersOne)?;
+        demand(revoke as usize <= unit.administrators().len(), Reason::TooFewRevokers)?;
+    }
     let mut write = |of, value| unit.set_attribute(of, value).or(refuse(Reason::AttributePrevented));
     all.iter().try_for_each(|(of, value)| if *of == number::STD { Ok(()) } else { write(*of, *value) })?;
     if leaves {

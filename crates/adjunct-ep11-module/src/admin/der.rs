@@ -257,8 +257,13 @@ mod tests {
         let rsa = Recipient::Rsa { ski: &[1; 32], encrypted: &[2; 256] };
         assert_eq!(recipient(&rsa.to_bytes()), Some(rsa));
         for material in [None, Some(&[3; 40][..])] {
-            let ec =
-                Recipient::Ec { ski: &[1; 32], scheme: oid::ECDH_SHA256, point: &[4; 133], material, wrapped: &[5; 40] };
+            let ec = Recipient::Ec {
+                ski: &[1; 32],
+                scheme: oid::ECDH_SHA256,
+                point: &[4; 133],
+                material,
+                wrapped: &[5; 40],
+            };
             let bytes = ec.to_bytes();
             assert_eq!(recipient(&bytes), Some(ec));
             let mut choice = bytes.clone();

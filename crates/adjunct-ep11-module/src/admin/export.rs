@@ -43,7 +43,8 @@ fn parse(payload: &[u8]) -> Done<Request<'_>> {
     let headed = payload.first_chunk() == Some(&FILE.to_be_bytes());
     let bytes = if headed { payload.get(12..) } else { Some(payload) };
     let invalid = Reason::ExportIndex;
-    let (_, mut sections, _) = bytes.and_then(element).filter(|(tag, _, rest)| *tag == 0x30 && rest.is_empty()).ok_or(invalid)?;
+    let (_, mut sections, _) =
+        bytes.and_then(element).filter(|(tag, _, rest)| *tag == 0x30 && rest.is_empty()).ok_or(invalid)?;
     let (mut certificates, mut limit, mut count) = (Vec::new(), None, None);
     while !sections.is_empty() {
         let (one, rest) = octets(sections).ok_or(invalid)?;

@@ -47,7 +47,8 @@ fn pair(mechanism: CK_MECHANISM_TYPE, public: Attributes) -> Done<Material> {
     let mut private = Attributes::default();
     private.set_bool(CKA_EXTRACTABLE, true).map_err(Rv::from)?;
     let defaults = Defaults { open: true };
-    let [_, private] = generate_pair(defaults, Mechanism::new(mechanism, Params::None), public, private).map_err(Rv::from)?;
+    let [_, private] =
+        generate_pair(defaults, Mechanism::new(mechanism, Params::None), public, private).map_err(Rv::from)?;
     Ok(Material::of_pkcs8(&pkcs8::to_der(&private).map_err(Rv::from)?)?)
 }
 
@@ -114,12 +115,7 @@ impl Importer {
 }
 
 /// A message through a cipher.
-pub(super) fn crypt(
-    mechanism: CK_MECHANISM_TYPE,
-    key: Held,
-    encrypt: bool,
-    input: &[u8],
-) -> Result<Secret, Rv> {
+pub(super) fn crypt(mechanism: CK_MECHANISM_TYPE, key: Held, encrypt: bool, input: &[u8]) -> Result<Secret, Rv> {
     let mut cipher = Mechanism::new(mechanism, Params::None).cipher(key, encrypt)?;
     let mut out = Zeroizing::new(vec![0; cipher.once_length(input.len())]);
     let length = cipher.once(input, &mut out)?;
@@ -158,7 +154,8 @@ fn kek(scheme: &[u8], shared: &[u8], material: Option<&[u8]>) -> Done<Material> 
         digest.update(&counter.to_be_bytes());
         digest.update(&info);
         digest.finish(&mut out[..method.size]);
-        key.extend_from_slice(&out[..method.size.min(32 - key.len())]);
+        let most = method.size.min(32 - key.len());
+        key.extend_from_slice(&out[..most]);
     }
     Ok(Material::secret(k::AES, key)?)
 }
@@ -185,7 +182,8 @@ pub(super) fn seal_for(spki: &[u8], secret: &[u8]) -> Done<Vec<u8>> {
             let Key::Ec(made) = &*made else { return Err(Rv(rv::FUNCTION_FAILED).into()) };
             let point = point(made)?;
             let scheme = oid::ECDH_SHA256;
-            Ok(Recipient::Ec { ski: &ski, scheme, point: &point, material: Some(&material), wrapped: &wrapped }.to_bytes())
+            Ok(Recipient::Ec { ski: &ski, scheme, point: &point, material: Some(&material), wrapped: &wrapped }
+                .to_bytes())
         }
         _ => refuse(invalid),
     }

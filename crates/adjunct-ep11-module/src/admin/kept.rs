@@ -26,6 +26,7 @@ struct Derived {
 pub struct Kept {
     keeper: Arc<Keeper>,
     rules: Box<dyn Fn(u8) -> Rules + Send + Sync>,
+    card: Option<u8>,
     logins: Logins,
     derived: RwLock<Option<Derived>>,
 }
@@ -59,9 +60,17 @@ fn derived(domain: &state::Domain) -> Option<Domain> {
 }
 
 impl Kept {
-    /// The state of a keeper; `rules` says who may load and set a domain's wrapping keys.
+    /// The state of a keeper; `rules` says who may load and set a domain's wrapping keys. Commands of the card that nobody signs are taken by the socket of its
+    /// first domain ([`Kept::ruled_by`]).
     pub fn new(keeper: Arc<Keeper>, rules: impl Fn(u8) -> Rules + Send + Sync + 'static) -> Kept {
-        Kept { keeper, rules: Box::new(rules), logins: Logins::default(), derived: RwLock::default() }
+        let card = keeper.state().domains().map(|(number, _)| number).next();
+        Kept { keeper, rules: Box::new(rules), card, logins: Logins::default(), derived: RwLock::default() }
+    }
+
+    /// With another domain by whose socket commands of the card are taken that nobody signs; none, where they are not taken at all.
+    #[must_use]
+    pub fn ruled_by(self, domain: Option<u8>) -> Kept {
+        Kept { card: domain, ..self }
     }
 
     /// Who keeps it.
@@ -112,6 +121,10 @@ impl Administration for Kept {
 
     fn rules(&self, domain: u8) -> Rules {
         (self.rules)(domain)
+    }
+
+    fn rules_card(&self, domain: u8) -> bool {
+        self.card == Some(domain)
     }
 
     fn last_audited(&self) -> Option<(u64, Chain)> {

@@ -11,25 +11,29 @@
 //! ```
 //!
 //! The answer is the session's modifier (32) and salt (16), wrapped by the same key. Program and card make the PIN blob of them: wrapped under
-//! SHA-256(00000001 00000003, PIN, 00, salt), with a mark in its fifth byte. Its first 32 bytes are the session. Modifier and salt are derived of the wrapping
+//! SHA-256(00000001 00000003, PIN, 00, salt), with a mark in its fifth byte. Its first 32 bytes are the session; key blobs show them, so that the rest counts too. Modifier and salt are derived of the wrapping
 //! key, the PIN, the nonce and the parent session, so that cards with one wrapping key give one PIN blob.
 
 use super::der;
 use super::importer::{agree, crypt, nist_pair};
 use super::reason::Refused;
+use super::sha256;
 use super::signers::ski;
 use crate::context::{Bytes, Context, Results};
 use crate::error::{Result, Rv, ensure, fail};
 use crate::key::Material;
-use super::sha256;
 use crate::keys::{Purpose, hmac};
+use crate::sessions::Id;
 use adjunct_coprocessor::unit::Ski;
+use adjunct_ep11_wire::blob::SESSION;
 use adjunct_ep11_wire::codes::{key as k, rv};
 use adjunct_ep11_wire::function::Function;
 use adjunct_ep11_wire::message::{fields, number, sequence};
 use cryptoki_sys::CKM_AES_KEY_WRAP_KWP;
 use std::collections::HashMap;
-use std::sync::{Mutex, PoisonError};
+use std::collections::hash_map::Entry;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use subtle::ConstantTimeEq;
 use zeroize::Zeroizing;
 
 /// An importer on P-256.
@@ -47,6 +51,8 @@ const NONCE: usize = 64;
 const CLEAR: usize = 48;
 /// Bytes of a PIN blob.
 pub const PIN_BLOB: usize = CLEAR + 8;
+/// The PIN blobs that are kept before those without a session go.
+const MOST_BLOBS: usize = 4096;
 /// Where a PIN blob is marked, and how.
 const MARK: (usize, u8) = (4, 0xab);
 
@@ -58,10 +64,24 @@ struct Importer {
     counter: u128,
 }
 
-/// The importers of PINs of a card's domains: made when they are first asked for, and gone when the card ends.
+impl Importer {
+    fn new(kind: u32) -> Result<Importer> {
+        let key = nist_pair(kind == P521).map_err(refused)?;
+        let spki = key.spki()?;
+        let ski = ski(&spki).ok_or(Rv(rv::FUNCTION_FAILED))?;
+        Ok(Importer { key, spki, ski, counter: 0 })
+    }
+}
+
+/// What a PIN blob has behind the session's identifier, which key blobs show: who has only these has no PIN blob.
+type Rest = [u8; PIN_BLOB - SESSION];
+
+/// The importers of PINs of a card's domains: made when they are first asked for, and gone when the card ends, as sessions are.
 #[derive(Default)]
 pub struct Logins {
     importers: Mutex<HashMap<(u8, u32), Importer>>,
+    /// The rest of PIN blobs, by domain and session.
+    blobs: Mutex<HashMap<(u8, Id), Rest>>,
 }
 
 adjunct::opaque_debug!(Logins);
@@ -74,13 +94,24 @@ impl Logins {
     fn with<T>(&self, domain: u8, kind: u32, run: impl FnOnce(&mut Importer) -> Result<T>) -> Result<T> {
         ensure(matches!(kind, P256 | P521), rv::ARGUMENTS_BAD)?;
         let mut all = self.importers.lock().unwrap_or_else(PoisonError::into_inner);
-        if !all.contains_key(&(domain, kind)) {
-            let key = nist_pair(kind == P521).map_err(refused)?;
-            let spki = key.spki()?;
-            let ski = ski(&spki).ok_or(Rv(rv::FUNCTION_FAILED))?;
-            all.insert((domain, kind), Importer { key, spki, ski, counter: 0 });
+        run(match all.entry((domain, kind)) {
+            Entry::Occupied(found) => found.into_mut(),
+            Entry::Vacant(place) => place.insert(Importer::new(kind)?),
+        })
+    }
+
+    fn blobs(&self) -> MutexGuard<'_, HashMap<(u8, Id), Rest>> {
+        self.blobs.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Keeps what tells a session's PIN blob from others.
+    fn keep(&self, context: &Context<'_>, id: Id, rest: Rest) {
+        let mut blobs = self.blobs();
+        // Those of sessions that were removed go when room is needed.
+        if blobs.len() >= MOST_BLOBS {
+            blobs.retain(|(domain, id), _| context.module.sessions.check(*domain, id).is_ok());
         }
-        run(all.get_mut(&(domain, kind)).ok_or(Rv(rv::FUNCTION_FAILED))?)
+        blobs.insert((context.number, id), rest);
     }
 
     /// What a program is told of an importer.
@@ -180,9 +211,25 @@ fn pin_blob(clear: &[u8; CLEAR], pin: &[u8]) -> Result<Zeroizing<Vec<u8>>> {
     Ok(blob)
 }
 
-/// The session of a PIN blob: its first 32 bytes; `None` for what is none by its length and mark.
-pub(crate) fn session_of(blob: &[u8]) -> Option<&[u8; 32]> {
-    (blob.len() == PIN_BLOB && blob[MARK.0] == MARK.1).then(|| blob.first_chunk()).flatten()
+/// The two parts of a PIN blob: the session, and the rest.
+fn split(blob: &[u8]) -> Option<(&Id, &Rest)> {
+    let (id, rest) = blob.split_first_chunk()?;
+    Some((id, rest.try_into().ok()?))
+}
+
+/// The identifier of the session of a PIN blob of [`PIN_BLOB`] bytes.
+///
+/// # Errors
+/// `CKR_PIN_INCORRECT` for one that no login gave; `CKR_SESSION_CLOSED`.
+pub(crate) fn open(context: &Context<'_>, blob: &[u8]) -> Result<Id> {
+    let incorrect = Rv(rv::PIN_INCORRECT);
+    let keeping = context.module.keys.administration().ok_or(incorrect)?;
+    let (id, rest) = split(blob).ok_or(incorrect)?;
+    context.module.sessions.check(context.number, id)?;
+    let blobs = keeping.logins().blobs();
+    let known = blobs.get(&(context.number, *id)).ok_or(incorrect)?;
+    ensure(bool::from(known.ct_eq(rest)), rv::PIN_INCORRECT)?;
+    Ok(*id)
 }
 
 /// m_LoginExtended.
@@ -194,8 +241,11 @@ pub(crate) fn login(context: &Context<'_>) -> Result<Results> {
     }
     let clear = modifier(context, &came, nonce)?;
     let blob = pin_blob(&clear, &came.pin)?;
-    let id = session_of(&blob).ok_or(Rv(rv::FUNCTION_FAILED))?;
+    let (id, rest) = split(&blob).ok_or(Rv(rv::FUNCTION_FAILED))?;
     context.module.sessions.add(context.number, *id)?;
+    if let Some(keeping) = context.module.keys.administration() {
+        keeping.logins().keep(context, *id, *rest);
+    }
     Ok(vec![crypt(CKM_AES_KEY_WRAP_KWP, came.with.held, true, &clear[..])?])
 }
 
@@ -206,7 +256,7 @@ pub(crate) fn logout(context: &Context<'_>) -> Result<Results> {
     let came = receive(context, encrypted, structure)?;
     let clear = modifier(context, &came, nonce)?;
     let blob = pin_blob(&clear, &came.pin)?;
-    let id = session_of(&blob).ok_or(Rv(rv::FUNCTION_FAILED))?;
+    let (id, _) = split(&blob).ok_or(Rv(rv::FUNCTION_FAILED))?;
     ensure(context.module.sessions.remove(context.number, id), rv::SESSION_CLOSED)?;
     Ok(Vec::new())
 }

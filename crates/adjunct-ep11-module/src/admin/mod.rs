@@ -24,7 +24,6 @@ mod wk;
 use crate::context::{Bytes, Caller, Context, Results};
 use crate::control::Points;
 use crate::error::{Result, Rv};
-use crate::key::Material;
 use adjunct::ops::digest::{Part, SHA256};
 use adjunct_coprocessor::audit::{Chain, Detail};
 use adjunct_coprocessor::control::ControlPoints;
@@ -37,6 +36,7 @@ use adjunct_ep11_wire::codes::{control, rv};
 use attributes::{mode, number, permission};
 use reason::{Done, Reason, Refused, demand, refuse};
 use signers::Authority;
+use std::cell::Cell;
 use std::sync::Arc;
 
 /// Control points of a new domain: all that there are, but those that no policy allows.
@@ -69,6 +69,9 @@ pub trait Administration: Send + Sync {
 
     /// Who may do what with a domain's wrapping keys.
     fn rules(&self, domain: u8) -> Rules;
+
+    /// Whether commands of the card that nobody has signed are taken by a domain's socket: who has the socket of one domain does not rule the others.
+    fn rules_card(&self, domain: u8) -> bool;
 
     /// Number and chain value of the audit log's last line, where there is one.
     fn last_audited(&self) -> Option<(u64, Chain)>;
@@ -163,6 +166,8 @@ struct Command<'a> {
     /// The block as it came, which is what is signed.
     bytes: &'a [u8],
     signatures: &'a [u8],
+    /// The reply's head, as it is right after a command: another may follow at once.
+    done: Cell<Option<Head>>,
 }
 
 /// m_admin.
@@ -170,11 +175,11 @@ pub(crate) fn admin(context: &Context<'_>) -> Result<Results> {
     let keeping = context.module.keys.administration().ok_or(Rv(rv::FUNCTION_NOT_SUPPORTED))?;
     let (bytes, signatures) = (context.argument(0), context.argument(1));
     let block = Block::parse(bytes).ok_or(Rv(rv::ARGUMENTS_BAD))?;
-    let command = Command { context, keeping, block, bytes, signatures };
+    let command = Command { context, keeping, block, bytes, signatures, done: Cell::new(None) };
     let done = command.run();
     let reply = |rv, output: &[u8]| {
-        let state = keeping.state();
-        Reply { head: command.head(&state), rv, output }.to_bytes()
+        let head = command.done.get().unwrap_or_else(|| command.head(&keeping.state()));
+        Reply { head, rv, output }.to_bytes()
     };
     let block = match done {
         Ok(output) => reply(rv::OK, &output),
@@ -219,7 +224,7 @@ impl Command<'_> {
 
     /// Does a command that changes the state.
     fn change(&self, rule: &Rule) -> Done<Bytes> {
-        let mut output = Bytes::default();
+        let (mut output, mut head) = (Bytes::default(), None);
         let domain = (rule.of == Of::Domain).then_some(self.context.number);
         self.keeping.change(self.context.caller, domain, rule.event, &mut |state, detail| {
             self.check(rule, state, detail)?;
@@ -227,8 +232,10 @@ impl Command<'_> {
             if let Some(unit) = self.counted(rule, state) {
                 unit.count();
             }
+            head = Some(self.head(state));
             Ok(())
         })?;
+        self.done.set(head);
         self.after();
         Ok(output)
     }
@@ -266,6 +273,9 @@ impl Command<'_> {
         let names: Vec<serde_json::Value> = signers.iter().map(|ski| hex(ski).into()).collect();
         if !names.is_empty() {
             detail.insert("signers".to_owned(), names.into());
+        }
+        if rule.of == Of::Card && needed == 0 {
+            demand(self.keeping.rules_card(number), Reason::DomainRange)?;
         }
         self.may(rule.may, domain, needed > 0)
     }
@@ -392,7 +402,8 @@ impl Command<'_> {
                 let gone = |domain: &u8| self.block.head.number != c::DOM_ZEROIZE || *domain == self.context.number;
                 let mask = <&[u8; 32]>::try_from(self.block.payload).ok();
                 let masked = |domain: &u8| {
-                    self.block.head.number != c::DOMAINS_ZEROIZE || mask.is_some_and(|mask| units::in_mask(mask, *domain))
+                    self.block.head.number != c::DOMAINS_ZEROIZE
+                        || mask.is_some_and(|mask| units::in_mask(mask, *domain))
                 };
                 (0..=u8::MAX).filter(gone).filter(masked).for_each(|domain| module.sessions.remove_all(domain));
                 module.forget();
@@ -421,11 +432,6 @@ fn sha256(parts: &[&[u8]]) -> [u8; 32] {
     out
 }
 
-/// A pair on P-256, for the self-test.
-pub(crate) fn pair_for_selftest() -> Option<Material> {
-    importer::nist_pair(false).ok()
-}
-
 fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
@@ -445,7 +451,9 @@ const INSTANCES: u32 = 0xe11_0001;
 fn instance(state: &State, domain: u8) -> u32 {
     let at = usize::from(domain) * 4;
     match state.card().setting(INSTANCES) {
-        Some(Setting::Bytes(all)) => all.get(at..).and_then(<[u8]>::first_chunk).map_or(1, |one| u32::from_be_bytes(*one)),
+        Some(Setting::Bytes(all)) => {
+            all.get(at..).and_then(<[u8]>::first_chunk).map_or(1, |one| u32::from_be_bytes(*one))
+        }
         _ => 1,
     }
 }
@@ -463,7 +471,7 @@ fn renew_instance(state: &mut State, domain: u8) -> Done {
 
 /// What [`mode::AUTHENTICATED`] says of a domain and the card, for queries.
 pub(crate) fn is_imprinted(state: &State, domain: u8) -> bool {
-    state.domain(domain).is_some_and(|domain| {
-        attributes::get(&domain.unit, false, number::MODE) & mode::AUTHENTICATED == 0
-    })
+    state
+        .domain(domain)
+        .is_some_and(|domain| attributes::get(&domain.unit, false, number::MODE) & mode::AUTHENTICATED == 0)
 }

@@ -3,8 +3,8 @@
 use super::attributes::{self, permission};
 use super::der::{self, SignerInfo, oid};
 use super::reason::{Done, Reason, demand, refuse};
-use crate::key::Material;
 use super::sha256;
+use crate::key::Material;
 use crate::strength;
 use adjunct_coprocessor::unit::{Administrator, Ski, Unit};
 use adjunct_ep11_wire::codes::key as k;

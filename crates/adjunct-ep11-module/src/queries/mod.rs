@@ -1,7 +1,5 @@
 //! m_get_xcp_info: what the module is, what it can do, and in which state a domain is. Anybody may ask.
 
-mod selftest;
-
 use crate::admin::{Administration, is_imprinted, login, module};
 use crate::context::{Bytes, Context, Results};
 use crate::error::{Result, Rv, fail};
@@ -76,7 +74,7 @@ pub(crate) fn information(context: &Context<'_>) -> Result<Results> {
         (q::MODULE, part::ATTRIBUTE_COUNT) => count(attributes().count() as u32),
         (q::DOMAIN | q::DOMAINS, _) => domain(context, keeping).to_bytes(),
         (q::SELFTEST, _) => {
-            selftest::run().or(fail(rv::IBM_ERROR_STATE))?;
+            context.module.self_test().or(fail(rv::IBM_ERROR_STATE))?;
             count(0)
         }
         (q::EXT_CAPS, _) => count(capabilities(context, keeping).len() as u32),
@@ -129,9 +127,9 @@ fn attributes() -> impl Iterator<Item = u32> {
 /// The functions that are served.
 fn functions(keeping: Option<&dyn Administration>) -> [u8; 16] {
     let administered = [Function::Admin, Function::LoginExtended, Function::LogoutExtended];
-    let never = [Function::SeedRandom, Function::DigestKey];
     let served = Function::ALL.iter().filter(|function| {
-        !never.contains(function) && (keeping.is_some() || !administered.contains(function))
+        // As on Z, no key is digested.
+        **function != Function::DigestKey && (keeping.is_some() || !administered.contains(function))
     });
     mask::<16>(served.map(|function| *function as u32), 0)
 }
@@ -205,7 +203,10 @@ fn domain(context: &Context<'_>, keeping: Option<&dyn Administration>) -> wire::
         (own.next.is_some(), domain_flag::NEXT_WK),
         (own.next.is_some() && own.committed, domain_flag::COMMITTED_NEXT_WK),
         (state.is_some_and(|state| is_imprinted(&state, context.number)), domain_flag::IMPRINTED),
-        (mechanisms::find(m::IBM_CPACF_WRAP).is_ok() && own.points.has(control::CPACF_PK), domain_flag::PROTKEY_ALLOWED),
+        (
+            mechanisms::find(m::IBM_CPACF_WRAP).is_ok() && own.points.has(control::CPACF_PK),
+            domain_flag::PROTKEY_ALLOWED,
+        ),
     ];
     wire::Domain {
         domain: context.number.into(),

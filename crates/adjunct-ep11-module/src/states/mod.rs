@@ -164,27 +164,28 @@ impl Operation {
 
     /// Ends the operation; `signature` is what is verified.
     fn end(&mut self, signature: &[u8]) -> Result<Option<Bytes>> {
-        let mut out = Bytes::default();
-        match self {
+        let (mut out, length) = match self {
             Operation::Digest(operation) => {
-                out = adjunct::memory::zeros(operation.size())?;
+                let mut out = adjunct::memory::zeros(operation.size())?;
                 operation.finish(&mut out);
+                return Ok(Some(out));
             }
             Operation::Sign(operation) => {
-                out = adjunct::memory::zeros(operation.length())?;
+                let mut out = adjunct::memory::zeros(operation.length())?;
                 let length = operation.finish(&mut out)?;
-                out.truncate(length);
+                (out, length)
             }
             Operation::Cipher(operation) => {
-                out = adjunct::memory::zeros(operation.final_length())?;
+                let mut out = adjunct::memory::zeros(operation.final_length())?;
                 let length = operation.finish(&mut out)?;
-                out.truncate(length);
+                (out, length)
             }
             Operation::Verify(operation) => {
                 operation.finish(signature)?;
                 return Ok(None);
             }
-        }
+        };
+        out.truncate(length);
         Ok(Some(out))
     }
 }
@@ -268,11 +269,15 @@ impl State {
 fn init(context: &Context<'_>, kind: Kind) -> Result<Results> {
     let bytes = context.argument(0);
     let mechanism = Wanted::read(bytes, kind.flag())?;
-    let with = context.domain.sealing()?;
-    let key = match kind {
-        Kind::Digest => None,
-        _ => Some(Key::clone(&*context.key(context.argument(1))?)),
+    let (with, key) = match kind {
+        Kind::Digest => (None, None),
+        _ => {
+            let (with, key) = context.key_with(context.argument(1))?;
+            (with, Some(Key::clone(&key)))
+        }
     };
+    // A state lives as long as its key: one of a key under the committed next wrapping key is under that.
+    let with = with.map_or_else(|| context.domain.sealing().map(|with| &**with), Ok)?;
     // What the mechanism refuses is refused now.
     Operation::begin(context, kind, &mechanism, key.as_ref())?;
     let state = State { kind, begun: false, mechanism: bytes.to_vec(), key, running: Zeroizing::default() };

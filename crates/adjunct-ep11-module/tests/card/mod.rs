@@ -38,6 +38,18 @@ impl Card {
         Card { module, keeper, caller: Caller::default() }
     }
 
+    /// A card with an audit log.
+    pub fn logged(log: adjunct_coprocessor::audit::Log) -> Card {
+        Card::kept(Keeper::volatile(initial([DOMAIN, OTHER]), Some(log)))
+    }
+
+    /// A card whose state is kept so.
+    pub fn kept(keeper: Keeper) -> Card {
+        let keeper = Arc::new(keeper);
+        let module = Module::new(Arc::new(Kept::new(keeper.clone(), |_| Rules::default())), Settings::default());
+        Card { module, keeper, caller: Caller::default() }
+    }
+
     /// A card whose domains have wrapping keys.
     pub fn new() -> Card {
         let card = Card::empty();
@@ -85,8 +97,9 @@ impl Card {
 
     pub fn secret(&self, kind: u32, length: u32, session: &[u8]) -> Vec<u8> {
         let mut template = Template::default();
-        for kind in [a::ENCRYPT, a::DECRYPT, a::SIGN, a::VERIFY, a::EXTRACTABLE] {
-            template.set_flag(kind, true).unwrap();
+        let crypts = kind != m::GENERIC_SECRET_KEY_GEN;
+        for (kind, has) in [(a::ENCRYPT, crypts), (a::DECRYPT, crypts), (a::SIGN, true), (a::VERIFY, true)] {
+            template.set_flag(kind, has).unwrap();
         }
         template.values.push((a::VALUE_LEN, Value::Number(length)));
         let mechanism = Mechanism::plain(kind).to_bytes();

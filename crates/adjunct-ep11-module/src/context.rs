@@ -1,7 +1,7 @@
 //! What every function has: the caller, the domain as it is, the request's arguments.
 
 use crate::blob::Head;
-use crate::error::Result;
+use crate::error::{Result, Rv};
 use crate::key::{Key, Material};
 use crate::keys::{Domain, WrappingKey};
 use crate::sessions::Id;
@@ -93,17 +93,14 @@ impl<'a> Context<'a> {
     pub fn key_with(&self, bytes: &[u8]) -> Result<(Option<&WrappingKey>, Arc<Key>)> {
         let public = spki::split(bytes).is_some();
         let with = if public { spki::key_of(self, bytes)? } else { Some(blob::key_of(&self.domain, bytes)?) };
-        let key = match self.module.cache.get(bytes) {
-            Some(key) => key,
-            None => {
-                let key = Arc::new(match with {
-                    Some(with) if !public => Key::open(with, bytes)?,
-                    with => spki::open(with, bytes)?,
-                });
-                self.module.cache.put(bytes, key.clone());
-                key
-            }
-        };
+        let key = self.module.cache.get_or_make(self.number, bytes, || {
+            let key = match with {
+                Some(with) if !public => Key::open(with, bytes)?,
+                with => spki::open(with, bytes)?,
+            };
+            let bytes = key.memory();
+            Ok::<_, Rv>((key, bytes))
+        })?;
         if public {
             // One without a MAC is bound to nothing.
             if key.head.session != [0; 32] {

@@ -232,9 +232,9 @@ impl Key {
         ensure(self.has(usage), rv::KEY_FUNCTION_NOT_PERMITTED)
     }
 
-    /// Whether it is a private or a secret key with one of the uses.
-    pub fn is_symmetric(&self) -> bool {
-        self.material.class == k::SECRET
+    /// Bytes of memory that the key takes with what is prepared of it, roughly.
+    pub fn memory(&self) -> usize {
+        1024 + 6 * self.material.value.len()
     }
 
     /// The blob of a private or secret key.

@@ -3,18 +3,15 @@
 //! A request and its reply are messages of [`adjunct_ep11_wire`]. There are no sockets, processes and files here: who calls ([`Module::call`]) brings a
 //! request with the caller, and [`keys::Keys`] has the wrapping keys and control points of the domains.
 //!
-//! * [`blob`], [`spki`], [`key`]: keys that have left the module, and how they come back. [`keys`]: what they are wrapped by. [`states`]: operations
-//!   of several calls.
+//! * [`blob`], [`spki`], [`key`]: keys that have left the module, and how they come back. [`keys`]: what they are wrapped by. `states` is for operations of
+//!   several calls.
 //! * [`control`], [`strength`]: what a domain allows. [`attributes`]: what a key is for. [`sessions`]: who is logged in.
-//! * [`admin`]: commands of administrators, and the state that they rule. `queries`: what the module is and can do.
 //! * [`mechanisms`]: the one table of mechanisms. A file for each family of functions: `cipher`, `sign`, `digest`, `generate`, `wrap`, `unwrap`, `derive`, ...
 #![forbid(unsafe_code)]
 
-pub mod admin;
 pub mod attributes;
 pub mod blob;
 mod bound;
-mod cache;
 mod category;
 mod cipher;
 pub mod context;
@@ -28,14 +25,12 @@ pub mod keys;
 pub mod mechanisms;
 mod object;
 mod point;
-mod queries;
 mod random;
 mod reencrypt;
 mod self_test;
 pub mod sessions;
 mod sign;
 pub mod spki;
-pub mod states;
 pub mod strength;
 mod unwrap;
 mod wrap;
@@ -43,12 +38,13 @@ mod wrap;
 pub use category::{Category, category};
 pub use context::Caller;
 
+use adjunct_coprocessor::cache::{Cache, Report};
 use adjunct_ep11_wire::codes::rv;
 use adjunct_ep11_wire::function::Function;
 use adjunct_ep11_wire::message::{self, Request};
-use cache::Cache;
 use context::{Context, Results};
 use error::{Result, Rv};
+use key::Key;
 use keys::Keys;
 use sessions::Sessions;
 use std::sync::Arc;
@@ -56,6 +52,9 @@ use zeroize::Zeroizing;
 
 /// The version of the interface: that of a CEX8P's module.
 pub const API: u16 = 0x0906;
+
+/// Bytes that an opened key may take on average, where as many are kept as may be.
+const BYTES: usize = 4096;
 
 /// Limits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -76,7 +75,8 @@ impl Default for Settings {
 pub struct Module {
     keys: Arc<dyn Keys>,
     settings: Settings,
-    cache: Cache,
+    /// Opened keys. Whether their wrapping keys and sessions are still there is checked at each use.
+    cache: Cache<Key>,
     /// Who is logged in.
     pub sessions: Sessions,
 }
@@ -86,7 +86,8 @@ adjunct::opaque_debug!(Module);
 impl Module {
     /// A module over the wrapping keys of domains.
     pub fn new(keys: Arc<dyn Keys>, settings: Settings) -> Module {
-        let (cache, sessions) = (Cache::new(settings.cached_keys), Sessions::new(settings.sessions));
+        let cache = Cache::new(settings.cached_keys, settings.cached_keys.saturating_mul(BYTES));
+        let sessions = Sessions::new(settings.sessions);
         Module { keys, settings, cache, sessions }
     }
 
@@ -95,9 +96,14 @@ impl Module {
         &self.settings
     }
 
+    /// How many opened keys are kept, and how often that was of use.
+    pub fn cached(&self) -> Report {
+        self.cache.report()
+    }
+
     /// Forgets all opened keys: for a domain whose keys are cleared.
     pub fn forget(&self) {
-        self.cache.clear();
+        self.cache.wipe();
     }
 
     /// Known answers of AES, SHA-2, HMAC, RSA, ECDSA, the random generator.
@@ -156,10 +162,6 @@ fn dispatch(context: &Context<'_>) -> Result<Results> {
         Function::DeriveKey => derive::derive(context),
         Function::GetAttributeValue => object::get(context),
         Function::SetAttributeValue => object::set(context),
-        Function::GetInfo => queries::information(context),
-        Function::Admin => admin::admin(context),
-        Function::LoginExtended => admin::login::login(context),
-        Function::LogoutExtended => admin::login::logout(context),
-        _ => states::call(context),
+        _ => error::fail(rv::FUNCTION_NOT_SUPPORTED),
     }
 }

@@ -97,6 +97,8 @@ struct Writer {
     anchor: Option<Arc<Anchor>>,
     /// How often it is to be counted until it stands there.
     behind: u64,
+    /// The number in the log that the vault is behind of, until an administrator has looked into it.
+    above: Option<u64>,
     left: Option<Left>,
     lost: u64,
     findings: Vec<Finding>,
@@ -328,6 +330,7 @@ impl Keeper {
         self.exchange(state);
         writer.count();
         writer.findings.clear();
+        writer.above = None;
         let detail = Detail::from_iter([("findings".to_owned(), found.into())]);
         let (event, uid) = ("vault-accepted".to_owned(), caller.uid);
         writer.left = Some(Left { event, uid, domain: None, result: "done".to_owned(), detail });
@@ -366,7 +369,7 @@ const UNCOUNTED: u64 = 2;
 
 impl Writer {
     fn new(vault: Option<Vault>, log: Option<Log>, tpm: Option<Arc<Connection>>) -> Writer {
-        Writer { vault, log, tpm, anchor: None, behind: 0, left: None, lost: 0, findings: Vec::new() }
+        Writer { vault, log, tpm, anchor: None, behind: 0, above: None, left: None, lost: 0, findings: Vec::new() }
     }
 
     fn sequence(&self) -> Option<u64> {
@@ -384,6 +387,7 @@ impl Writer {
             }
             if let Some(in_log) = log.vault().filter(|in_log| *in_log > sequence) {
                 self.findings.push(Finding::OlderThanLog(sequence, in_log));
+                self.above = Some(in_log);
             }
         }
         match (self.tpm.clone(), state.anchor.clone()) {
@@ -484,7 +488,9 @@ impl Writer {
     }
 
     fn log(&mut self, left: &Left, durable: bool) -> io::Result<()> {
-        let vault = self.sequence();
+        // As long as the vault counts as an older copy, it is below each record.
+        let above = |number: u64| self.above.map_or(number, |above| above.max(number + 1));
+        let vault = self.sequence().map(above);
         let Some(log) = &mut self.log else { return Ok(()) };
         let Left { event, uid, domain, result, detail } = left;
         let event = Event { event, uid: *uid, domain: *domain, result, vault, detail: detail.clone() };

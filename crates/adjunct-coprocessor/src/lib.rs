@@ -16,6 +16,7 @@ pub mod audit;
 pub mod cache;
 pub mod control;
 mod crypt;
+mod fuzz;
 pub mod keeper;
 pub mod registers;
 pub mod roles;
@@ -23,3 +24,5 @@ pub mod seal;
 pub mod state;
 pub mod unit;
 pub mod vault;
+
+pub use fuzz::fuzz;

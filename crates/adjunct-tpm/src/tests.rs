@@ -3,44 +3,15 @@
 use super::*;
 use std::io::{Read as _, Write as _};
 use std::os::unix::net::{UnixListener, UnixStream};
-use std::process::{Child, Command, Stdio};
 use std::sync::{Arc, Mutex};
-use tempfile::TempDir;
 
-struct Software {
-    process: Child,
-    folder: TempDir,
-}
+#[path = "../tests/software/mod.rs"]
+mod software;
+use software::Software;
 
 impl Software {
-    fn new() -> Option<Software> {
-        let folder = tempfile::tempdir().unwrap();
-        let path = |name: &str| folder.path().join(name).display().to_string();
-        let mut command = Command::new("swtpm");
-        command.args(["socket", "--tpm2", "--flags", "not-need-init,startup-clear"]);
-        command.arg("--tpmstate").arg(format!("dir={}", folder.path().display()));
-        command.arg("--server").arg(format!("type=unixio,path={}", path("tpm")));
-        command.arg("--ctrl").arg(format!("type=unixio,path={}", path("control")));
-        let Ok(process) = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn() else {
-            println!("not tried: there is no swtpm");
-            return None;
-        };
-        let software = Software { process, folder };
-        while Connection::open(software.tpm().path()).is_err() {
-            std::thread::yield_now();
-        }
-        Some(software)
-    }
-
     fn tpm(&self) -> Tpm {
-        Tpm::new(Some(self.folder.path().join("tpm")))
-    }
-}
-
-impl Drop for Software {
-    fn drop(&mut self) {
-        let _ = self.process.kill();
-        let _ = self.process.wait();
+        Tpm::new(Some(self.socket()))
     }
 }
 
@@ -72,7 +43,7 @@ fn a_secret_comes_back_from_its_tpm_alone() {
     assert_eq!((refused, tried > 0), (Err(Fault::Refused(0x921)), true));
     assert_eq!(one.tpm().unseal(&sealed, &auth), Err(Fault::Refused(0x921)));
     assert!(Fault::Refused(0x921).to_string().contains("lockout"));
-    let absent = Tpm::new(Some(one.folder.path().join("none")));
+    let absent = Tpm::new(Some(one.file("none")));
     assert_eq!(absent.identity(), Err(Fault::Absent(Errno::NOENT)));
 }
 
@@ -110,8 +81,8 @@ fn the_bus_carries_no_secret_and_takes_no_change() {
     let Some(software) = Software::new() else { return };
     let (auth, secret) = (Zeroizing::new(AUTH), Zeroizing::new(SECRET));
     let through = |name: &str, change| {
-        let (path, heard) = (software.folder.path().join(name), Arc::new(Mutex::new(Vec::new())));
-        listener(path.clone(), software.folder.path().join("tpm"), heard.clone(), change);
+        let (path, heard) = (software.file(name), Arc::new(Mutex::new(Vec::new())));
+        listener(path.clone(), software.socket(), heard.clone(), change);
         (Tpm::new(Some(path)), heard)
     };
     let (tpm, heard) = through("heard", None);
@@ -131,4 +102,71 @@ fn the_bus_carries_no_secret_and_takes_no_change() {
         };
         assert_eq!(done, Err(Fault::Nonsense), "{code:#x}");
     }
+}
+
+/// A descriptor that another has opened.
+fn connected(software: &Software) -> Connection {
+    Connection::over(UnixStream::connect(software.socket()).unwrap().into()).unwrap()
+}
+
+#[test]
+fn an_open_descriptor_is_enough_and_uncounted_tries_lock_nothing() {
+    let Some(software) = Software::new() else { return };
+    let (auth, secret, wrong) = (Zeroizing::new(AUTH), Zeroizing::new(SECRET), Zeroizing::new([7; 32]));
+    let tpm = connected(&software);
+    let sealed = tpm.seal(&auth, &secret, Tries::Uncounted).unwrap();
+    for _ in 0..50 {
+        assert_eq!(tpm.unseal(&sealed, &wrong), Ok(None));
+    }
+    assert_eq!(tpm.unseal(&sealed, &auth), Ok(Some(secret)));
+    assert_eq!(tpm.identity(), Ok(sealed.parent));
+}
+
+#[test]
+fn a_counter_goes_up_alone_and_never_below_one_that_was() {
+    let (Some(software), Some(other)) = (Software::new(), Software::new()) else { return };
+    let (auth, wrong) = (Zeroizing::new(AUTH), Zeroizing::new([7; 32]));
+    let tpm = connected(&software);
+    let counter = tpm.make_counter(&auth).unwrap();
+    let first = tpm.read(counter, &auth).unwrap();
+    for more in 1..=3 {
+        tpm.increment(counter, &auth).unwrap();
+        assert_eq!(tpm.read(counter, &auth), Ok(first + more));
+    }
+    // Who has not the value neither counts nor reads, and locks nothing.
+    for _ in 0..50 {
+        assert_eq!(tpm.increment(counter, &wrong), Err(Fault::Other));
+    }
+    assert_eq!(tpm.read(counter, &wrong), Err(Fault::Other));
+    // The socket takes one connection at a time.
+    drop(tpm);
+    let tpm = connected(&software);
+    assert_eq!(tpm.read(Counter::with_number(counter.number()).unwrap(), &auth), Ok(first + 3));
+    assert_eq!(connected(&other).read(counter, &auth), Err(Fault::Other));
+    let second = tpm.make_counter(&auth).unwrap();
+    assert_ne!(counter, second);
+    tpm.remove_counter(counter).unwrap();
+    assert_eq!(tpm.read(counter, &auth), Err(Fault::Other));
+    assert_eq!(tpm.remove_counter(counter), Err(Fault::Other));
+    let third = tpm.make_counter(&auth).unwrap();
+    assert!(tpm.read(third, &auth).unwrap() > first + 3);
+    assert!(Counter::with_number(0x8100_0001).is_none());
+}
+
+#[test]
+fn a_counters_value_and_authorization_are_not_the_bus_s() {
+    let Some(software) = Software::new() else { return };
+    let auth = Zeroizing::new(AUTH);
+    let through = |name: &str, change| {
+        let (path, heard) = (software.file(name), Arc::new(Mutex::new(Vec::new())));
+        listener(path.clone(), software.socket(), heard.clone(), change);
+        (Connection::open(&path).unwrap(), heard)
+    };
+    let (tpm, heard) = through("heard", None);
+    let counter = tpm.make_counter(&auth).unwrap();
+    drop(tpm);
+    assert!(!heard.lock().unwrap().windows(16).any(|part| part == &AUTH[..16]));
+    // A response that was changed on its way: of reading, in its HMAC or what this is of.
+    let (tpm, _) = through("changed", Some(wire::NV_READ));
+    assert_eq!(tpm.read(counter, &auth), Err(Fault::Nonsense));
 }

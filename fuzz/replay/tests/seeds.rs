@@ -16,6 +16,9 @@ mod arguments;
 #[path = "../../fuzz_targets/cards.rs"]
 mod cards;
 #[allow(unused_attributes, reason = "a program of its own where it is fuzzed")]
+#[path = "../../fuzz_targets/coprocessor.rs"]
+mod coprocessor;
+#[allow(unused_attributes, reason = "a program of its own where it is fuzzed")]
 #[path = "../../fuzz_targets/cpu_mask.rs"]
 mod cpu_mask;
 #[allow(unused_attributes, reason = "a program of its own where it is fuzzed")]
@@ -24,6 +27,9 @@ mod environment;
 #[allow(unused_attributes, reason = "a program of its own where it is fuzzed")]
 #[path = "../../fuzz_targets/ep11_admin.rs"]
 mod ep11_admin;
+#[allow(unused_attributes, reason = "a program of its own where it is fuzzed")]
+#[path = "../../fuzz_targets/ep11_call.rs"]
+mod ep11_call;
 #[allow(unused_attributes, reason = "a program of its own where it is fuzzed")]
 #[path = "../../fuzz_targets/ica_aead.rs"]
 mod ica_aead;

@@ -143,7 +143,8 @@ fn rule(number: u32) -> Option<Rule> {
         c::FINALIZE_WK => rule(Of::Domain, Signed::Not, May::Set, "master-key-set"),
         c::CLEAR_WK => rule(Of::Domain, Signed::Sign, May::Set, "master-key-cleared"),
         c::CLEAR_NEXT_WK => rule(Of::Domain, Signed::Sign, May::Set, "next-master-key-cleared"),
-        c::ZEROIZE => rule(Of::Card, Signed::Zeroize, May::Set, "card-zeroized"),
+        // There is no system key that the second one would leave.
+        c::ZEROIZE | c::SYSTEM_ZEROIZE => rule(Of::Card, Signed::Zeroize, May::Set, "card-zeroized"),
         c::DOM_ZEROIZE => rule(Of::Domain, Signed::Zeroize, May::Set, "domain-zeroized"),
         c::DOMAINS_ZEROIZE => rule(Of::Card, Signed::Zeroize, May::Set, "domains-zeroized"),
         c::DOM_CTRLPOINT_SET | c::DOM_CTRLPOINT_ADD | c::DOM_CTRLPOINT_DEL => {
@@ -268,6 +269,10 @@ impl Command<'_> {
         demand(head.module[..8] == module[..8], Reason::Module)?;
         demand(head.module[8..] == module[8..], Reason::ModuleInstance)?;
         demand(head.counter == next(unit), Reason::Counter)?;
+        if head.number == c::DOM_ADMIN_LOGIN && attributes::in_imprint(unit, false) {
+            let card = attributes::get(state.card(), true, number::PERMS);
+            demand(card & permission::NO_DOMAIN_IMPRINT == 0, Reason::Imprint)?;
+        }
         let needed = self.needed(rule, unit)?;
         let signers = self.authority(rule, state, domain).check(self.bytes, self.signatures, needed)?;
         let names: Vec<serde_json::Value> = signers.iter().map(|ski| hex(ski).into()).collect();
@@ -340,7 +345,7 @@ impl Command<'_> {
             c::CTRLPOINT_SET | c::CTRLPOINT_ADD | c::CTRLPOINT_DEL => {
                 units::points(state.card_mut(), number - c::CTRLPOINT_SET, payload, detail)
             }
-            c::ZEROIZE => units::zeroize_card(state),
+            c::ZEROIZE | c::SYSTEM_ZEROIZE => units::zeroize_card(state),
             c::DOMAINS_ZEROIZE => units::zeroize_domains(state, payload, detail),
             c::DOM_ZEROIZE => units::zeroize(state, own),
             c::SESSION_REMOVE => self.remove_sessions(payload, detail),
@@ -398,7 +403,7 @@ impl Command<'_> {
     fn after(&self) {
         let module = self.context.module;
         match self.block.head.number {
-            c::ZEROIZE | c::DOMAINS_ZEROIZE | c::DOM_ZEROIZE => {
+            c::ZEROIZE | c::SYSTEM_ZEROIZE | c::DOMAINS_ZEROIZE | c::DOM_ZEROIZE => {
                 let gone = |domain: &u8| self.block.head.number != c::DOM_ZEROIZE || *domain == self.context.number;
                 let mask = <&[u8; 32]>::try_from(self.block.payload).ok();
                 let masked = |domain: &u8| {

@@ -185,6 +185,7 @@ pub fn is_of_card(number: u32) -> bool {
             | c::ADMIN_REPLACE
             | c::SET_ATTR
             | c::ZEROIZE
+            | c::SYSTEM_ZEROIZE
             | c::DOMAINS_ZEROIZE
             | c::CTRLPOINT_SET
             | c::CTRLPOINT_ADD

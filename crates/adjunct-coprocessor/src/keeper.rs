@@ -74,6 +74,9 @@ pub enum Finding {
     /// The log ends before the line that the vault knows.
     #[error("the audit log was cut off, or taken away: it ends with line {0}, and line {1} was written")]
     LogCut(u64, u64),
+    /// A write to the vault failed: what is on disk is the state of before or after it, and no change is made until the card starts again.
+    #[error("a write to the vault failed: no change is made until the card is started again")]
+    Unsure,
     /// So many records could not be written.
     #[error("{0} records could not be written to the audit log")]
     Lost(u64),
@@ -99,6 +102,8 @@ struct Writer {
     behind: u64,
     /// The number in the log that the vault is behind of, until an administrator has looked into it.
     above: Option<u64>,
+    /// Why it could not be counted.
+    uncounted: Option<Fault>,
     left: Option<Left>,
     lost: u64,
     findings: Vec<Finding>,
@@ -201,8 +206,12 @@ impl Keeper {
     #[must_use]
     pub fn findings(&self) -> Vec<Finding> {
         let writer = self.writer();
-        let lost = (writer.lost > 0).then_some(Finding::Lost(writer.lost));
-        writer.findings.iter().copied().chain(lost).collect()
+        let now = [
+            writer.vault.as_ref().is_some_and(Vault::is_unsure).then_some(Finding::Unsure),
+            writer.uncounted.map(Finding::NoCounter),
+            (writer.lost > 0).then_some(Finding::Lost(writer.lost)),
+        ];
+        writer.findings.iter().copied().chain(now.into_iter().flatten()).collect()
     }
 
     /// Changes the state: `change` works on a copy. When this returns, the change is on disk, is what readers see, and is in the audit log, as is the refusal of one.
@@ -268,7 +277,8 @@ impl Keeper {
     ) -> io::Result<()> {
         let mut writer = self.writer();
         let left = Left { event: event.to_owned(), uid: caller.uid, domain, result: result.to_owned(), detail };
-        let written = writer.log(&left, durable);
+        // What was left comes first, and counts as lost no more.
+        let written = writer.settle().and_then(|()| writer.log(&left, durable));
         if written.is_err() {
             writer.lost += 1;
         }
@@ -369,7 +379,18 @@ const UNCOUNTED: u64 = 2;
 
 impl Writer {
     fn new(vault: Option<Vault>, log: Option<Log>, tpm: Option<Arc<Connection>>) -> Writer {
-        Writer { vault, log, tpm, anchor: None, behind: 0, above: None, left: None, lost: 0, findings: Vec::new() }
+        Writer {
+            vault,
+            log,
+            tpm,
+            anchor: None,
+            behind: 0,
+            above: None,
+            uncounted: None,
+            left: None,
+            lost: 0,
+            findings: Vec::new(),
+        }
     }
 
     fn sequence(&self) -> Option<u64> {
@@ -455,9 +476,14 @@ impl Writer {
     fn catch_up(&mut self) -> Result<(), Fault> {
         let (Some(tpm), Some(anchor)) = (&self.tpm, &self.anchor) else { return Ok(()) };
         while self.behind > 0 {
-            tpm.increment(Counter::with_number(anchor.counter).ok_or(Fault::Other)?, &anchor.auth)?;
+            let counter = Counter::with_number(anchor.counter).ok_or(Fault::Other);
+            if let Err(fault) = counter.and_then(|counter| tpm.increment(counter, &anchor.auth)) {
+                self.uncounted = Some(fault);
+                return Err(fault);
+            }
             self.behind -= 1;
         }
+        self.uncounted = None;
         Ok(())
     }
 

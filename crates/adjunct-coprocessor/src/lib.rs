@@ -9,7 +9,12 @@
 //! * [`roles`]: who may load and set master keys.
 //! * [`cache`]: keys that were made ready, by their blobs.
 //!
-//! Nothing here opens a file by its name: a card's process is given descriptors before it gives up the system calls for that.
+//! Nothing here opens a file by its name: a card's process is given descriptors before it gives up the system calls for that. What a filter of system calls must let
+//! pass afterwards: `pwrite64`, `write`, `fdatasync`, `fallocate`, `lseek`, `ftruncate` and `clock_gettime` for changes and records; with a TPM also `read`,
+//! `sendto` (a TPM on a socket) and `ppoll` or `poll`; and `pread64` and `flock` where the vault is opened only then, because a passphrase is waited for.
+//!
+//! Secrets are wiped before their memory is given back, and are in it once ([`registers::MasterKey`]); that the memory is locked and in no dump is the
+//! process's to see to.
 #![forbid(unsafe_code)]
 
 pub mod audit;

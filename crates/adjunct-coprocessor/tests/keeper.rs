@@ -180,6 +180,44 @@ fn a_tpm_seals_the_vault_and_tells_an_older_copy() {
     assert_eq!((open.read(current), open.findings(), open.method()), (Some(4), vec![], Method::Credential));
 }
 
+#[test]
+fn a_tpm_that_goes_away_lets_one_change_pass_uncounted() {
+    let Some(tpm) = Software::new() else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let open = by_tpm(folder.path(), &tpm, true).unwrap();
+    drop(tpm);
+    change(&open, 1).unwrap();
+    assert!(matches!(open.findings()[..], [Finding::NoCounter(_)]));
+    assert!(matches!(change(&open, 2), Err(Change::Counter(_))));
+    assert_eq!((open.read(current), open.sequence()), (Some(1), Some(3)));
+}
+
+#[test]
+fn what_cannot_be_written_is_not_done_and_told() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    change(&keeper(folder), 1).unwrap();
+    let reading = |name: &str| std::fs::File::open(folder.join(name)).unwrap();
+    // The log.
+    let read_only = adjunct_coprocessor::audit::Log::open(reading("audit")).unwrap();
+    let open = Keeper::open(file(folder, "vault"), &by(), Some(read_only), None, new_state()).unwrap();
+    assert!(matches!(change(&open, 2), Err(Change::Log(_))));
+    assert_eq!((open.read(current), open.sequence(), open.findings()), (Some(1), Some(2), vec![Finding::Lost(1)]));
+    assert!(open.note(&caller(1), None, "start", "done", Detail::new(), true).is_err());
+    assert_eq!(open.findings(), [Finding::Lost(2)]);
+    drop(open);
+    // The vault.
+    let open = Keeper::open(reading("vault"), &by(), Some(log(folder)), None, new_state()).unwrap();
+    assert!(matches!(change(&open, 2), Err(Change::Vault(vault::Error::Io(_)))));
+    assert!(matches!(change(&open, 2), Err(Change::Vault(vault::Error::Unsure))));
+    assert_eq!((open.read(current), open.findings()), (Some(1), vec![Finding::Unsure]));
+    drop(open);
+    let open = keeper(folder);
+    assert_eq!((open.read(current), open.findings()), (Some(1), vec![]));
+    let failed = records(folder, None).into_iter().filter(|record| record.result.starts_with("the vault: "));
+    assert_eq!(failed.count(), 2);
+}
+
 /// Readers see a state of before or after a change, and at once, while writers wait for the disk.
 #[test]
 fn readers_go_on_while_the_state_is_changed() {

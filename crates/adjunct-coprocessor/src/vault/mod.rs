@@ -339,6 +339,12 @@ impl Vault {
         self.sequence
     }
 
+    /// Whether a write failed, so that it takes no more.
+    #[must_use]
+    pub fn is_unsure(&self) -> bool {
+        self.unsure
+    }
+
     /// The random name of the file.
     #[must_use]
     pub fn name(&self) -> &[u8; NAME] {

@@ -117,12 +117,33 @@ pub(crate) fn pair(context: &Context<'_>) -> Result<Results> {
         ensure(given.is_none_or(|given| same_kind(given, material.kind)), rv::TEMPLATE_INCONSISTENT)?;
     }
     let info = material.spki()?;
+    if !context.domain.points.has(c::SKIP_KEYTESTS) {
+        test(&material, &info)?;
+    }
     let public_flags = attributes::flags(context, &public, k::PUBLIC, material.kind, Origin::Generated)?;
     let private_flags = attributes::flags(context, &private, k::PRIVATE, material.kind, Origin::Generated)?;
     let key = context.new_key(material, private_flags, session)?;
     let with = context.domain.sealing()?;
     let head = crate::blob::Head { flags: public_flags, ..key.head };
     Ok(vec![key.seal(with)?, spki::seal(with, &head, &info)?])
+}
+
+/// Checks that what a new private key signs, its public key verifies. Keys that do not sign are not tested.
+fn test(private: &Material, info: &[u8]) -> Result {
+    let kind = match private.kind {
+        k::RSA => CKM_RSA_PKCS,
+        k::EC => CKM_ECDSA,
+        k::EC_EDWARDS => CKM_EDDSA,
+        k::IBM_ML_DSA => CKM_ML_DSA,
+        _ => return Ok(()),
+    };
+    let (mechanism, data) = (Mechanism::new(kind, Params::None), [0x5a; 20]);
+    let mut signer = mechanism.signer(private.held.clone())?;
+    let mut signature = adjunct::memory::zeros(signer.length())?;
+    let length = signer.once(&data, &mut signature)?;
+    let mut verifier = mechanism.verifier(Material::of_spki(info)?.held)?;
+    verifier.update(&data)?;
+    verifier.finish(&signature[..length]).map_err(|_| Rv(rv::DEVICE_ERROR))
 }
 
 /// Whether a template may call a type of key so: programs call all keys on curves EC.

@@ -68,15 +68,21 @@ fn wire_kind(kind: CK_KEY_TYPE) -> u32 {
     }
 }
 
+/// Checks that bytes of a key are not what the core takes for a reference to a key that a card holds: with it, the module would ask another card.
+fn no_reference(value: &[u8]) -> Result {
+    ensure(adjunct::ops::may_leave(value).is_ok(), rv::WRAPPED_KEY_INVALID)
+}
+
 impl Material {
     /// A secret key.
     ///
     /// # Errors
-    /// `CKR_KEY_SIZE_RANGE` for a length that the type has not.
+    /// `CKR_KEY_SIZE_RANGE` for a length that the type has not; `CKR_WRAPPED_KEY_INVALID` for what the core would not take for a key's bytes.
     pub fn secret(kind: u32, value: Zeroizing<Vec<u8>>) -> Result<Material> {
         let length = value.len() as CK_ULONG;
         let fits = adjunct_mechanisms::object::complete::check_length(core_kind(kind), length).is_ok();
         ensure(fits && value.len() <= 4096, rv::KEY_SIZE_RANGE)?;
+        no_reference(&value)?;
         let mut attributes = Attributes::default();
         attributes.set_number(CKA_CLASS, CKO_SECRET_KEY)?;
         attributes.set_number(CKA_KEY_TYPE, core_kind(kind))?;
@@ -135,6 +141,9 @@ impl Material {
         mut attributes: Attributes,
         key: Option<Arc<adjunct_mechanisms::object::key::Key>>,
     ) -> Result<(Arc<Object>, Material)> {
+        for kind in [CKA_VALUE, CKA_SEED, CKA_PRIVATE_EXPONENT] {
+            attributes.bytes(kind).map_or(Ok(()), no_reference)?;
+        }
         attributes.set_bool(CKA_EXTRACTABLE, true)?;
         let kind = wire_kind(attributes.number(CKA_KEY_TYPE).ok_or(Rv(rv::TEMPLATE_INCOMPLETE))?);
         let object = Arc::new(match key {
@@ -243,7 +252,7 @@ impl Key {
     /// `CKR_HOST_MEMORY`.
     pub fn seal(&self, with: &WrappingKey) -> Result<Zeroizing<Vec<u8>>> {
         ensure(self.material.class != k::PUBLIC, rv::KEY_TYPE_INCONSISTENT)?;
-        blob::seal(with, Purpose::Key, &self.head, &*self.material.inner()?)
+        blob::seal(with, Purpose::Key, &self.head, &self.material.inner()?)
     }
 
     /// Opens a blob.

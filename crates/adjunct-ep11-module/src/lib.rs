@@ -3,12 +3,14 @@
 //! A request and its reply are messages of [`adjunct_ep11_wire`]. There are no sockets, processes and files here: who calls ([`Module::call`]) brings a
 //! request with the caller, and [`keys::Keys`] has the wrapping keys and control points of the domains.
 //!
-//! * [`blob`], [`spki`], [`key`]: keys that have left the module, and how they come back. [`keys`]: what they are wrapped by. `states` is for operations of
-//!   several calls.
+//! * [`blob`], [`spki`], [`key`]: keys that have left the module, and how they come back. [`keys`]: what they are wrapped by. [`states`]: operations
+//!   of several calls.
 //! * [`control`], [`strength`]: what a domain allows. [`attributes`]: what a key is for. [`sessions`]: who is logged in.
+//! * [`admin`]: commands of administrators, and the state that they rule. `queries`: what the module is and can do.
 //! * [`mechanisms`]: the one table of mechanisms. A file for each family of functions: `cipher`, `sign`, `digest`, `generate`, `wrap`, `unwrap`, `derive`, ...
 #![forbid(unsafe_code)]
 
+pub mod admin;
 pub mod attributes;
 pub mod blob;
 mod bound;
@@ -25,12 +27,14 @@ pub mod keys;
 pub mod mechanisms;
 mod object;
 mod point;
+mod queries;
 mod random;
 mod reencrypt;
 mod self_test;
 pub mod sessions;
 mod sign;
 pub mod spki;
+pub mod states;
 pub mod strength;
 mod unwrap;
 mod wrap;
@@ -162,6 +166,10 @@ fn dispatch(context: &Context<'_>) -> Result<Results> {
         Function::DeriveKey => derive::derive(context),
         Function::GetAttributeValue => object::get(context),
         Function::SetAttributeValue => object::set(context),
-        _ => error::fail(rv::FUNCTION_NOT_SUPPORTED),
+        Function::GetInfo => queries::information(context),
+        Function::Admin => admin::admin(context),
+        Function::LoginExtended => admin::login::login(context),
+        Function::LogoutExtended => admin::login::logout(context),
+        _ => states::call(context),
     }
 }

@@ -123,6 +123,16 @@ fn a_point_that_is_another_keys_is_told() {
 }
 
 #[test]
+fn what_the_core_takes_for_a_key_of_a_card_is_no_key() {
+    use adjunct::ops::reference::{Class, Reference, Service};
+    let card = card();
+    let reference = Reference { service: Service::Ep11, class: Class::Secure, blob: &[7; 200] };
+    let bytes = reference.encode(256).unwrap();
+    let import = |bytes: &[u8]| card.import(k::SECRET, k::GENERIC_SECRET, bytes, &[]).map(drop);
+    assert_eq!((import(&bytes), import(&[7; 256])), (Err(rv::WRAPPED_KEY_INVALID), Ok(())));
+}
+
+#[test]
 fn what_may_not_leave_does_not() {
     let card = card();
     let aes = card.aes(32, WRAPS);
@@ -165,7 +175,7 @@ fn keys_that_are_bound_keep_their_attributes() {
             changed[place] ^= 1;
             assert_eq!(unwrap(&changed, b""), Err(rv::WRAPPED_KEY_INVALID), "{place}");
         }
-        assert_eq!(unwrap(&wrapped[16..], b"").is_err(), true);
+        assert!(unwrap(&wrapped[16..], b"").is_err());
         assert_eq!(unwrap(&wrapped[1..], b""), Err(rv::WRAPPED_KEY_LEN_RANGE));
         // Such a key leaves in no other way, and no other key leaves in this one.
         assert_eq!(card.wrap(key, &kek, &with_iv(m::AES_CBC_PAD, &[3; 16])), Err(rv::KEY_NOT_WRAPPABLE));

@@ -1,6 +1,6 @@
 //! Keys that were made ready, found by the blob that they were made of: a request need not decrypt and prepare its key again.
 //!
-//! An entry's name is SHA-256 of a random secret, the domain and the blob: all 32 bytes are compared, so that two blobs never share an entry, and whoever
+//! An entry's name is SHA-256 of a random secret, the blob and the domain: all 32 bytes are compared, so that two blobs never share an entry, and whoever
 //! sends blobs cannot choose where they go. The secret fills a block of the digest, which is worked in once.
 //!
 //! The cache is bounded by entries and by bytes; what was not used for the longest time goes. A key that goes, or that [`Cache::wipe`] takes out, is dropped
@@ -198,8 +198,9 @@ impl<T> Cache<T> {
 
     fn name(&self, domain: u8, blob: &[u8]) -> Name {
         let (mut name, mut digest) = ([0; 32], self.keyed.clone());
-        digest.update(&[domain]);
+        // The blob begins a block of the digest, and is not copied.
         digest.update(blob);
+        digest.update(&[domain]);
         digest.finish(&mut name);
         name
     }

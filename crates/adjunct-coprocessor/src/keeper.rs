@@ -374,6 +374,9 @@ fn value(tpm: &Connection, anchor: &Anchor) -> Result<u64, Fault> {
     tpm.read(Counter::with_number(anchor.counter).ok_or(Fault::Other)?, &anchor.auth)
 }
 
+/// The most characters of a result in a record whose line would be too long.
+const LONGEST_RESULT: usize = 1000;
+
 /// The most writes that a crash can leave uncounted: two, where a vault was sealed anew.
 const UNCOUNTED: u64 = 2;
 
@@ -520,7 +523,15 @@ impl Writer {
         let Some(log) = &mut self.log else { return Ok(()) };
         let Left { event, uid, domain, result, detail } = left;
         let event = Event { event, uid: *uid, domain: *domain, result, vault, detail: detail.clone() };
-        log.write(&event, durable)
+        match log.write(&event, durable) {
+            // Longer than a line may be: what happened is there all the same.
+            Err(error) if error.kind() == io::ErrorKind::InvalidInput => {
+                let detail = Detail::from_iter([("left-out".to_owned(), true.into())]);
+                let short = result.char_indices().nth(LONGEST_RESULT).map_or(&result[..], |(at, _)| &result[..at]);
+                log.write(&Event { result: short, detail, ..event }, durable)
+            }
+            written => written,
+        }
     }
 
     /// Writes the record of what failed, or counts it as lost.

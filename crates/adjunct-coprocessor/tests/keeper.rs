@@ -63,6 +63,24 @@ fn what_was_changed_is_there_after_a_restart_and_in_the_log() {
     assert_eq!(told, [("set", 5, Some(0), "done", Some(2)), refused, ("refused", 8, None, "no such domain", Some(2))]);
 }
 
+/// Were it not written, no other change would be made.
+#[test]
+fn a_record_that_is_too_long_is_written_in_short() {
+    let folder = tempfile::tempdir().unwrap();
+    let keeper = keeper(folder.path());
+    let long = keeper.change_with(&caller(1), None, "long", |_, detail| {
+        detail.insert("text".to_owned(), "x".repeat(100_000).into());
+        Ok::<(), String>(())
+    });
+    assert!(long.is_ok());
+    assert!(keeper.change(&caller(1), None, "refused", |_| Err::<(), _>("\u{e9}".repeat(100_000))).is_err());
+    change(&keeper, 1).unwrap();
+    let records = records(folder.path(), keeper.last_audited());
+    let lengths: Vec<_> = records.iter().map(|record| (&record.event[..], record.result.chars().count())).collect();
+    assert_eq!(lengths, [("long", 4), ("refused", 1000), ("set", 4)]);
+    assert_eq!((records[0].detail.len(), keeper.findings()), (1, vec![]));
+}
+
 #[test]
 fn a_vault_of_another_mode_or_secret_is_refused() {
     let folder = tempfile::tempdir().unwrap();

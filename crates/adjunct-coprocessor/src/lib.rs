@@ -9,9 +9,8 @@
 //! * [`roles`]: who may load and set master keys.
 //! * [`cache`]: keys that were made ready, by their blobs.
 //!
-//! Nothing here opens a file by its name: a card's process is given descriptors before it gives up the system calls for that. What a filter of system calls must let
-//! pass afterwards: `pwrite64`, `write`, `fdatasync`, `fallocate`, `lseek`, `ftruncate` and `clock_gettime` for changes and records; with a TPM also `read`,
-//! `sendto` (a TPM on a socket) and `ppoll` or `poll`; and `pread64` and `flock` where the vault is opened only then, because a passphrase is waited for.
+//! Nothing here opens a file by its name: a card's process is given descriptors before it gives up the system calls for that. [`CALLS`] is what a filter of
+//! system calls has to let pass afterwards.
 //!
 //! Secrets are wiped before their memory is given back, and are in it once ([`registers::MasterKey`]); that the memory is locked and in no dump is the
 //! process's to see to.
@@ -31,3 +30,22 @@ pub mod unit;
 pub mod vault;
 
 pub use fuzz::fuzz;
+
+/// The system calls that are made here, beside those of memory, threads, clocks and randomness: to open a vault and an audit log whose descriptors are there, to change
+/// them, and to speak to a TPM.
+pub const CALLS: &[libc::c_long] = &[
+    libc::SYS_flock,
+    libc::SYS_pread64,
+    libc::SYS_read,
+    libc::SYS_lseek,
+    libc::SYS_pwrite64,
+    libc::SYS_write,
+    libc::SYS_fallocate,
+    libc::SYS_fdatasync,
+    libc::SYS_ftruncate,
+    // A TPM in software, and a wait for a TPM that has no time.
+    libc::SYS_sendto,
+    #[cfg(target_arch = "x86_64")]
+    libc::SYS_poll,
+    libc::SYS_ppoll,
+];

@@ -8,7 +8,7 @@ use adjunct_ep11_module::control::Points;
 use adjunct_ep11_module::keys::{Domain, Keys, WrappingKey};
 use adjunct_ep11_module::{Caller, Module, Settings, category};
 use adjunct_ep11_wire::attributes::{Template, Value};
-use adjunct_ep11_wire::codes::{attribute as a, mechanism as m};
+use adjunct_ep11_wire::codes::{attribute as a, mechanism as m, rv};
 use adjunct_ep11_wire::function::Function as F;
 use adjunct_ep11_wire::mechanism::{Mechanism, Parameter};
 use adjunct_ep11_wire::message::{Reply, request};
@@ -100,5 +100,6 @@ fuzz_target!(|data: &[u8]| {
     };
     category(&request);
     let reply = CARD.module.call(&Caller::default(), 0, &request);
-    Reply::parse(&reply).expect("a reply");
+    let reply = Reply::parse(&reply).expect("a reply");
+    assert_ne!(reply.rv, rv::IBM_INTERNAL_ERROR);
 });

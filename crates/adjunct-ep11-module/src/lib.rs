@@ -51,6 +51,7 @@ use error::{Result, Rv};
 use key::Key;
 use keys::Keys;
 use sessions::Sessions;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use zeroize::Zeroizing;
 
@@ -119,13 +120,15 @@ impl Module {
     }
 
     /// Does a request of any bytes. The reply is one of [`message`]; where the request is none, it names the function [`Function::GetInfo`] and
-    /// `CKR_IBM_TRANSPORT_ERROR`.
+    /// `CKR_IBM_TRANSPORT_ERROR`. `CKR_IBM_INTERNAL_ERROR` is a defect of the module.
     pub fn call(&self, caller: &Caller, domain: u8, request: &[u8]) -> Zeroizing<Vec<u8>> {
         let Some(request) = Request::parse(request) else {
             return message::reply(API, Function::GetInfo, domain.into(), rv::IBM_TRANSPORT_ERROR, &[]);
         };
         let (api, function) = (request.api, request.function);
-        let answer = self.answer(caller, domain, &request);
+        // The card has other users: what fails so for one is an answer to that one.
+        let answer = catch_unwind(AssertUnwindSafe(|| self.answer(caller, domain, &request)));
+        let answer = answer.unwrap_or(Err(Rv(rv::IBM_INTERNAL_ERROR)));
         match answer {
             Ok(results) => {
                 let results: Vec<&[u8]> = results.iter().map(|result| &result[..]).collect();

@@ -67,6 +67,7 @@ fn any_bytes_get_a_reply() {
         category(&bytes);
         let reply = card.module.call(&Caller::default(), 0, &bytes);
         let reply = Reply::parse(&reply).unwrap_or_else(|| panic!("no reply to {bytes:?}"));
+        assert_ne!(reply.rv, rv::IBM_INTERNAL_ERROR, "{bytes:?}");
         parsed += usize::from(reply.rv != rv::IBM_TRANSPORT_ERROR);
         fine += usize::from(reply.rv == 0);
     }

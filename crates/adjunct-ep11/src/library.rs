@@ -100,11 +100,8 @@ impl<T: Transport> Library<T> {
                 _ => Said::Length(request.len()),
             });
         }
-        let (reply, member) = self.send(
-            &target.members,
-            |member| name(&mut request, member.domain).to_vec().into(),
-            function != Function::Admin,
-        )?;
+        let twice = function != Function::Admin;
+        let (reply, member) = self.send(&target.members, Request::Naming(&mut request), twice)?;
         let parsed = Reply::parse(&reply).ok_or(Rv::DEVICE)?;
         if parsed.function != function || parsed.domain != u32::from(member.domain) {
             return Err(Rv::DEVICE);
@@ -117,22 +114,22 @@ impl<T: Transport> Library<T> {
     /// # Errors
     /// As for [`Library::run`], but for what the reply says.
     pub fn pass(&self, target: &Target, request: &[u8]) -> Result<Zeroizing<Vec<u8>>, Rv> {
-        self.send(&target.members, |_| Zeroizing::new(request.to_vec()), false).map(|(reply, _)| reply)
+        self.send(&target.members, Request::AsItIs(request), false).map(|(reply, _)| reply)
     }
 
     /// Sends a request to the domains in turn until one replies. One that may have done it is the last where it is not to be done `twice`.
     fn send(
         &self,
         members: &Members,
-        mut request: impl FnMut(Member) -> Zeroizing<Vec<u8>>,
+        mut request: Request<'_>,
         twice: bool,
     ) -> Result<(Zeroizing<Vec<u8>>, Member), Rv> {
         let alone = self.targets.count(members) == 1;
         let mut failed = None;
         for member in self.targets.order(members, now()) {
-            let request = request(member);
+            let request = request.to(member);
             let patience = if alone { LIMIT } else { PATIENCE };
-            match self.transport.call(member.card, member.domain, &request, patience) {
+            match self.transport.call(member.card, member.domain, request, patience) {
                 Ok(reply) => {
                     self.targets.note(member, true, now());
                     return Ok((reply, member));
@@ -163,6 +160,24 @@ impl<T: Transport> Library<T> {
     }
 }
 
+/// A request on its way.
+enum Request<'a> {
+    /// One that names the domain it goes to.
+    Naming(&'a mut [u8]),
+    /// One that stays as it is.
+    AsItIs(&'a [u8]),
+}
+
+impl Request<'_> {
+    /// The request for a domain.
+    fn to(&mut self, member: Member) -> &[u8] {
+        match self {
+            Request::Naming(bytes) => name(bytes, member.domain),
+            Request::AsItIs(bytes) => bytes,
+        }
+    }
+}
+
 /// Writes the domain into a request.
 fn name(request: &mut [u8], domain: u8) -> &[u8] {
     let place = message::element(request).map(|(_, contents, _)| request.len() - contents.len() + FUNCTION + 2);
@@ -183,6 +198,7 @@ mod tests {
         down: Mutex<Vec<(u8, Failed)>>,
         asked: Mutex<Vec<(u8, u8)>>,
         rv: u32,
+        lie: Option<fn(u8, &[u8]) -> Zeroizing<Vec<u8>>>,
     }
 
     impl Transport for Cards {
@@ -190,6 +206,9 @@ mod tests {
             self.asked.lock().unwrap().push((card, domain));
             if let Some((_, why)) = self.down.lock().unwrap().iter().find(|(down, _)| *down == card) {
                 return Err(*why);
+            }
+            if let Some(lie) = self.lie {
+                return Ok(lie(domain, request));
             }
             let request = Request::parse(request).unwrap();
             assert_eq!((request.domain, request.api), (u32::from(domain), API));
@@ -204,7 +223,7 @@ mod tests {
     }
 
     fn library(rv: u32) -> (Library<Cards>, Target) {
-        let library = Library::new(Cards { down: Mutex::default(), asked: Mutex::default(), rv });
+        let library = Library::new(Cards { down: Mutex::default(), asked: Mutex::default(), rv, lie: None });
         let members = library.everybody();
         (library, Target { flags: 0, members: Members::List(members) })
     }
@@ -257,6 +276,26 @@ mod tests {
         let said = library.run(&target, Function::SignSingle, &[b"k", b"m", b"d"]);
         assert_eq!(said.err(), Some(Rv(rv::KEY_FUNCTION_NOT_PERMITTED)));
         assert_eq!(library.asked().len(), 1);
+    }
+
+    #[test]
+    fn what_is_no_reply_to_the_request_is_an_error_of_the_device() {
+        let lies: [fn(u8, &[u8]) -> Zeroizing<Vec<u8>>; 6] = [
+            |_, _| Zeroizing::default(),
+            |_, request| request.to_vec().into(),
+            // Another function, another domain, another number of results.
+            |domain, _| message::reply(API, Function::Sign, domain.into(), 0, &[b"signature"]),
+            |domain, _| message::reply(API, Function::SignSingle, u32::from(domain) + 1, 0, &[b"signature"]),
+            |domain, _| message::reply(API, Function::SignSingle, domain.into(), 0, &[]),
+            |domain, _| message::reply(API, Function::SignSingle, domain.into(), 0, &[b"signature", b"more"]),
+        ];
+        for lie in lies {
+            let (mut library, target) = library(0);
+            library.transport.lie = Some(lie);
+            let said = library.run(&target, Function::SignSingle, &[b"k", b"m", b"d"]);
+            assert_eq!(said.err(), Some(Rv::DEVICE));
+            assert_eq!(library.asked().len(), 1);
+        }
     }
 
     #[test]

@@ -1,6 +1,7 @@
-//! Targets: the modules and groups that a program has added, by number, and lists of the form that libep11 had before its version 2.
+//! Targets: the domains and groups that a program has added, and lists of the form that libep11 had before its version 2.
 //!
-//! The low 16 bits of a target are its number, from 1 on; flags ([`flag`]) are added to it. A number above 32 bits is the address of a list.
+//! The target of a domain has the card in its upper word and the domain in its lower one, as programs take for granted (openCryptoki makes some itself). That of a
+//! group has [`GROUP`] and a number from 1 on. Flags ([`flag`]) are added to both. Any other number is the address of a list.
 
 use crate::error::Rv;
 use adjunct_base::lock::Lock;
@@ -10,8 +11,10 @@ use std::sync::atomic::Ordering::Relaxed;
 
 /// "No target yet", in which [`Targets::add`] is asked for a new one.
 pub const NONE: u64 = u64::MAX;
-/// The most targets at a time.
+/// The most groups at a time.
 pub const MOST: usize = 1024;
+/// The mark of a group.
+pub const GROUP: u64 = 0x1_0000;
 const NUMBER: u64 = 0xffff;
 
 /// Flags that are added to a target.
@@ -44,7 +47,9 @@ pub struct Member {
 /// The domains of which one is to do a request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Members {
-    /// Those of a number.
+    /// One.
+    One(Member),
+    /// Those of a group.
     Of(usize),
     /// Those of a list.
     List(Vec<Member>),
@@ -75,10 +80,21 @@ pub struct Targets {
 
 #[derive(Debug)]
 struct Table {
-    /// By number, from 1 on.
-    groups: Vec<Vec<Member>>,
-    /// Whether a thread is at changing `groups`: a child of fork that finds it so has lost them.
+    added: Added,
+    /// Whether a thread is at changing `added`: a child of fork that finds it so has lost all.
     changing: bool,
+}
+
+#[derive(Debug)]
+struct Added {
+    /// Domains, and how often each was added.
+    domains: Vec<(Member, usize)>,
+    /// Groups, by number from 1 on.
+    groups: Vec<Vec<Member>>,
+}
+
+impl Added {
+    const NONE: Added = Added { domains: Vec::new(), groups: Vec::new() };
 }
 
 impl Default for Targets {
@@ -91,34 +107,43 @@ impl Targets {
     /// No target.
     pub const fn new() -> Targets {
         Targets {
-            all: Lock::new(Table { groups: Vec::new(), changing: false }),
+            all: Lock::new(Table { added: Added::NONE, changing: false }),
             health: Health([const { AtomicU64::new(0) }; PLACES]),
             turn: AtomicU64::new(0),
         }
     }
 
-    /// Reads the groups.
-    fn read<R>(&self, body: impl FnOnce(&[Vec<Member>]) -> R) -> R {
+    /// Reads what was added.
+    fn read<R>(&self, body: impl FnOnce(&Added) -> R) -> R {
         self.all.hold_unnoted(|table, taken| body(table.sound(taken)))
     }
 
-    /// Changes the groups.
-    fn change<R>(&self, body: impl FnOnce(&mut Vec<Vec<Member>>) -> R) -> R {
+    /// Changes what was added.
+    fn change<R>(&self, body: impl FnOnce(&mut Added) -> R) -> R {
         self.all.hold_unnoted(|table, taken| {
             table.sound(taken);
             table.changing = true;
-            let done = body(&mut table.groups);
+            let done = body(&mut table.added);
             table.changing = false;
             done
         })
     }
 
-    /// Adds domains to the group of a target, or to a new one for [`NONE`]; the target. A domain is in a group once.
+    /// Adds a domain; its target.
+    pub fn add(&self, member: Member) -> u64 {
+        self.change(|added| match added.domains.iter_mut().find(|(of, _)| *of == member) {
+            Some((_, count)) => *count += 1,
+            None => added.domains.push((member, 1)),
+        });
+        u64::from(member.card) << 32 | u64::from(member.domain)
+    }
+
+    /// Adds domains to a group, or to a new one for [`NONE`]; its target. A domain is in a group once.
     ///
     /// # Errors
-    /// [`Rv::TARGET`] for a target that is none, and where there are [`MOST`].
-    pub fn add(&self, target: u64, members: &[Member]) -> Result<u64, Rv> {
-        self.change(|groups| {
+    /// [`Rv::TARGET`] for a target that is no group, and where there are [`MOST`].
+    pub fn add_to_group(&self, target: u64, members: &[Member]) -> Result<u64, Rv> {
+        self.change(|Added { groups, .. }| {
             let number = if target == NONE {
                 // A number is used again when all others are taken: who still uses one that was removed finds none rather than another's.
                 match groups.iter().position(Vec::is_empty) {
@@ -130,9 +155,10 @@ impl Targets {
                     }
                 }
             } else {
-                number(target)
-                    .filter(|number| groups.get(*number).is_some_and(|group| !group.is_empty()))
-                    .ok_or(Rv::TARGET)?
+                match Named::of(target) {
+                    Some(Named::Group(number)) if groups.get(number).is_some_and(|group| !group.is_empty()) => number,
+                    _ => return Err(Rv::TARGET),
+                }
             };
             let group = &mut groups[number];
             for member in members {
@@ -140,45 +166,62 @@ impl Targets {
                     group.push(*member);
                 }
             }
-            Ok(number as u64 + 1)
+            Ok(GROUP | (number as u64 + 1))
         })
     }
 
-    /// Removes domains from the group of a target, or the target for `None`; without its last domain it is none any more.
+    /// Removes domains from the group of a target, or all of it for `None`; without its last domain it is none any more. A domain is removed as often as it was
+    /// added.
     ///
     /// # Errors
     /// [`Rv::TARGET`] for a target that is none.
     pub fn remove(&self, target: u64, members: Option<&[Member]>) -> Result<(), Rv> {
-        self.change(|groups| {
-            let group = number(target).and_then(|number| groups.get_mut(number)).filter(|group| !group.is_empty());
-            let group = group.ok_or(Rv::TARGET)?;
-            match members {
-                Some(members) => group.retain(|member| !members.contains(member)),
-                None => *group = Vec::new(),
+        self.change(|added| match Named::of(target) {
+            Some(Named::Group(number)) => {
+                let group = added.groups.get_mut(number).filter(|group| !group.is_empty()).ok_or(Rv::TARGET)?;
+                match members {
+                    Some(members) => group.retain(|member| !members.contains(member)),
+                    None => *group = Vec::new(),
+                }
+                Ok(())
             }
-            Ok(())
+            Some(Named::Domain(member)) => {
+                let place = added.domains.iter().position(|(of, _)| *of == member).ok_or(Rv::TARGET)?;
+                added.domains[place].1 -= 1;
+                if added.domains[place].1 == 0 {
+                    added.domains.swap_remove(place);
+                }
+                Ok(())
+            }
+            None => Err(Rv::TARGET),
         })
     }
 
     /// Removes all targets.
     pub fn clear(&self) {
-        self.change(|groups| *groups = Vec::new());
+        self.change(|added| *added = Added::NONE);
     }
 
     /// The domains of a target that is no list's address.
     ///
     /// # Errors
-    /// [`Rv::TARGET`] for one that is none.
-    pub fn members(&self, target: u64) -> Result<Members, Rv> {
-        let number = number(target).ok_or(Rv::TARGET)?;
-        let members = Members::Of(number);
+    /// [`Rv::TARGET`] for one that was not added.
+    pub fn members(&self, named: Named) -> Result<Members, Rv> {
+        let members = match named {
+            Named::Group(number) => Members::Of(number),
+            Named::Domain(member) => {
+                let was_added = self.read(|added| added.domains.iter().any(|(of, _)| *of == member));
+                return if was_added { Ok(Members::One(member)) } else { Err(Rv::TARGET) };
+            }
+        };
         if self.count(&members) == 0 { Err(Rv::TARGET) } else { Ok(members) }
     }
 
     /// How many domains there are now.
     pub fn count(&self, members: &Members) -> usize {
         match members {
-            Members::Of(number) => self.read(|groups| groups.get(*number).map_or(0, Vec::len)),
+            Members::One(_) => 1,
+            Members::Of(number) => self.read(|added| added.groups.get(*number).map_or(0, Vec::len)),
             Members::List(list) => list.len(),
         }
     }
@@ -186,7 +229,8 @@ impl Targets {
     /// One of the domains.
     fn at(&self, members: &Members, place: usize) -> Option<Member> {
         match members {
-            Members::Of(number) => self.read(|groups| groups.get(*number)?.get(place).copied()),
+            Members::One(member) => Some(*member).filter(|_| place == 0),
+            Members::Of(number) => self.read(|added| added.groups.get(*number)?.get(place).copied()),
             Members::List(list) => list.get(place).copied(),
         }
     }
@@ -219,22 +263,37 @@ impl Targets {
 }
 
 impl Table {
-    /// The groups; none where a fork has come between a change's begin and its end.
-    fn sound(&mut self, taken: Taken) -> &[Vec<Member>] {
+    /// What was added; nothing where a fork has come between a change's begin and its end.
+    fn sound(&mut self, taken: Taken) -> &Added {
         if taken.abandoned && self.changing {
             // What lies there may be half written: it is not dropped.
-            std::mem::forget(std::mem::take(&mut self.groups));
+            std::mem::forget(std::mem::replace(&mut self.added, Added::NONE));
             self.changing = false;
         }
-        &self.groups
+        &self.added
     }
 }
 
-/// The place of a target's group.
-fn number(target: u64) -> Option<usize> {
-    let number = target & NUMBER;
-    let fits = target & !(NUMBER | flag::ALL) == 0 && (1..=MOST as u64).contains(&number);
-    fits.then(|| number as usize - 1)
+/// What a target names.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Named {
+    /// A domain of a card.
+    Domain(Member),
+    /// A group, by its place.
+    Group(usize),
+}
+
+impl Named {
+    /// What a target names, added or not; `None` for one that can only be an address, and for [`NONE`].
+    pub fn of(target: u64) -> Option<Named> {
+        let (card, low) = (u8::try_from(target >> 32).ok()?, target & u64::from(u32::MAX) & !flag::ALL);
+        if let Ok(domain) = u8::try_from(low) {
+            return Some(Named::Domain(Member { card, domain }));
+        }
+        let number = low & NUMBER;
+        let is_group = card == 0 && low == GROUP | number && (1..=MOST as u64).contains(&number);
+        is_group.then(|| Named::Group(number as usize - 1))
+    }
 }
 
 #[cfg(test)]
@@ -244,35 +303,58 @@ mod tests {
     const A: Member = Member { card: 1, domain: 2 };
     const B: Member = Member { card: 3, domain: 4 };
 
+    impl Targets {
+        fn of(&self, target: u64) -> Result<Members, Rv> {
+            Named::of(target).ok_or(Rv::TARGET).and_then(|named| self.members(named))
+        }
+    }
+
     #[test]
     fn groups_grow_and_shrink() {
         let targets = Targets::new();
-        let group = targets.add(NONE, &[A]).unwrap();
-        assert_eq!(targets.add(group, &[B, A]), Ok(group));
-        let members = targets.members(group | flag::NO_SPLIT).unwrap();
+        let group = targets.add_to_group(NONE, &[A]).unwrap();
+        assert_eq!(targets.add_to_group(group, &[B, A]), Ok(group));
+        let members = targets.of(group | flag::NO_SPLIT).unwrap();
         assert_eq!((targets.count(&members), targets.only(&members)), (2, None));
         targets.remove(group, Some(&[A])).unwrap();
         assert_eq!(targets.only(&members), Some(B));
         targets.remove(group, Some(&[B])).unwrap();
-        for none in [group, 0, NONE, 0x1_0000, group | 0x10_0000, 2] {
-            assert_eq!(targets.members(none), Err(Rv::TARGET));
+        for none in [group, 0, NONE, GROUP, GROUP + MOST as u64 + 1, group | 0x10_0000, 2, 1 << 32] {
+            assert_eq!(targets.of(none), Err(Rv::TARGET));
             assert_eq!(targets.remove(none, None), Err(Rv::TARGET));
+            assert_eq!(targets.add_to_group(none, &[A]).is_ok(), none == NONE);
         }
-        assert_eq!(targets.add(group, &[A]), Err(Rv::TARGET));
     }
 
     #[test]
-    fn a_number_is_not_soon_another_targets() {
+    fn domains_are_there_as_often_as_they_were_added() {
         let targets = Targets::new();
-        let first = targets.add(NONE, &[A]).unwrap();
+        let target = targets.add(A);
+        assert_eq!((target, targets.add(A), targets.add(B)), (1 << 32 | 2, target, 3 << 32 | 4));
+        assert_eq!(targets.of(target | flag::CAPTURE), Ok(Members::One(A)));
+        targets.remove(target, None).unwrap();
+        assert_eq!(targets.of(target), Ok(Members::One(A)));
+        targets.remove(target, Some(&[A])).unwrap();
+        assert_eq!((targets.of(target), targets.remove(target, None)), (Err(Rv::TARGET), Err(Rv::TARGET)));
+        assert_eq!(targets.only(&targets.of(3 << 32 | 4).unwrap()), Some(B));
+        // Addresses, of a program's data or of its heap.
+        for address in [0x0040_4040, 0x5555_5555_4000, 0x7fff_0000_0000, 0x100_0000_0003] {
+            assert_eq!(Named::of(address), None);
+        }
+    }
+
+    #[test]
+    fn a_number_is_not_soon_another_groups() {
+        let targets = Targets::new();
+        let first = targets.add_to_group(NONE, &[A]).unwrap();
         targets.remove(first, None).unwrap();
         for _ in 1..MOST {
-            assert_ne!(targets.add(NONE, &[A]).unwrap(), first);
+            assert_ne!(targets.add_to_group(NONE, &[A]).unwrap(), first);
         }
-        assert_eq!(targets.add(NONE, &[A]), Ok(first));
-        assert_eq!(targets.add(NONE, &[A]), Err(Rv::TARGET));
+        assert_eq!(targets.add_to_group(NONE, &[A]), Ok(first));
+        assert_eq!(targets.add_to_group(NONE, &[A]), Err(Rv::TARGET));
         targets.clear();
-        assert_eq!(targets.add(NONE, &[A]), Ok(1));
+        assert_eq!(targets.add_to_group(NONE, &[A]), Ok(GROUP | 1));
     }
 
     #[test]

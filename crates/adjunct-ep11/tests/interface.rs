@@ -19,6 +19,13 @@ fn calls_of_every_kind() {
 }
 
 #[test]
+fn null_pointers_and_impossible_lengths_are_errors() {
+    let folder = tempfile::tempdir().unwrap();
+    let _card = serve(folder.path(), 0, 5, Arc::new(|_, _: &[u8]| panic!("nothing is asked")));
+    assert_eq!(run(&mut program("nulls", folder.path())), "good\n");
+}
+
+#[test]
 fn administration_by_one_call_each() {
     let folder = tempfile::tempdir().unwrap();
     let _card = serve(folder.path(), 0, 5, Arc::new(pretending));

@@ -4,7 +4,7 @@ use super::types::{AdminResponse, Ulong};
 use super::{input, target, value};
 use crate::admin::blocks::{self, Failed, For};
 use crate::error::int;
-use crate::targets::Member;
+use crate::targets::{Member, Named};
 use adjunct_ossl::guard;
 use std::ffi::{c_long, c_uint};
 use std::ptr;
@@ -105,8 +105,12 @@ pub unsafe extern "C" fn xcpa_queryblock(
 ) -> c_long {
     // SAFETY: the caller's buffers and target.
     returns(|| unsafe {
-        let domain = only(target)?.domain.into();
-        write(block, length, &blocks::query(function, domain, read(payload, payload_length)?))
+        // A domain need not have been added: the block goes nowhere.
+        let domain = match Named::of(target) {
+            Some(Named::Domain(member)) => member.domain,
+            _ => only(target)?.domain,
+        };
+        write(block, length, &blocks::query(function, domain.into(), read(payload, payload_length)?))
     })
 }
 

@@ -33,7 +33,9 @@ pub unsafe extern "C" fn m_GenerateRandom(bytes: *mut u8, length: usize, target:
                     // SAFETY: the caller's buffer has `length` bytes, of which `done` are written.
                     unsafe { bytes.add(done).copy_from_nonoverlapping(random.as_ptr(), count) };
                 }
-                // SAFETY: the caller's buffer, whose length nobody asks to be told.
+                // There is no length to write to.
+                Said::Length(_) => return Err(Rv::ARGUMENTS),
+                // SAFETY: the caller's buffer.
                 said => return unsafe { captured(&[Out::plain(bytes, &raw mut room)], said) },
             }
             done += count;

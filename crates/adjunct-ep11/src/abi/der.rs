@@ -81,15 +81,14 @@ pub unsafe extern "C" fn xcpa_asn_tlv(
     })
 }
 
+/// What finds a value in a public key, and where it is.
+type Find = fn(&[u8]) -> Result<(usize, &[u8]), Failed>;
+
 /// A public value: its bytes, and where it is; 0 for what has none.
 ///
 /// # Safety
 /// The caller's buffer and place.
-unsafe fn public_value(
-    find: fn(&[u8]) -> Result<(usize, &[u8]), Failed>,
-    (bytes, length): (*const u8, usize),
-    place: *mut usize,
-) -> usize {
+unsafe fn public_value(find: Find, (bytes, length): (*const u8, usize), place: *mut usize) -> usize {
     guard(0, || {
         // SAFETY: the caller's buffer.
         let Ok((at, value)) = (unsafe { read(bytes, length) }).and_then(find) else { return 0 };

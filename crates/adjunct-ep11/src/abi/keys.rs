@@ -134,6 +134,10 @@ pub unsafe extern "C" fn m_UnwrapKey(
     })
 }
 
+/// Derivations whose data is the blob of a key, by which the derived one leaves.
+const DATA_IS_KEY: [u32; 4] =
+    [m::IBM_DH_PKCS_DERIVE_RAW, m::IBM_ECDH1_DERIVE_RAW, m::IBM_EC_X25519_RAW, m::IBM_EC_X448_RAW];
+
 /// # Safety
 /// The caller's mechanism, template, base key, data, PIN blob and buffers.
 #[unsafe(no_mangle)]
@@ -158,8 +162,9 @@ pub unsafe extern "C" fn m_DeriveKey(
         let (target, mechanism) = (self::target(target)?, self::mechanism(mechanism)?);
         let template = template(attributes, count, target.flags)?;
         let base = inward(input(base_key, base_key_length)?);
-        // Of some mechanisms it is the blob of another key; no data of others looks like one.
-        let data = inward(input(data, data_length)?);
+        let data = input(data, data_length)?;
+        let is_key = DATA_IS_KEY.iter().any(|of| mechanism.starts_with(&of.to_be_bytes()));
+        let data = if is_key { inward(data) } else { data.into() };
         let outs = [Out::blob(key, key_length), Out::plain(check, check_length).optional()];
         let arguments: [&[u8]; 5] = [&mechanism, &template, &base, &data, input(pin, pin_length)?];
         call(&target, Function::DeriveKey, &arguments, &outs)

@@ -17,7 +17,7 @@ pub mod wrapping;
 use crate::error::Rv;
 use crate::forms::{inward, outward};
 use crate::library::{Library, Said, Target};
-use crate::targets::{Member, Members, flag};
+use crate::targets::{Member, Members, NONE, Named, flag};
 use crate::transport::Sockets;
 use adjunct_ep11_wire::codes::rv;
 use adjunct_ep11_wire::function::Function;
@@ -73,10 +73,13 @@ pub(crate) unsafe fn value<T: Copy>(pointer: *const T) -> Result<T, Rv> {
 /// [`Rv::TARGET`] for one that is none.
 ///
 /// # Safety
-/// A target above 32 bits is the address of a list that is readable; one that is no address at all is found out where the system tells it.
+/// A target that names no domain and no group is the address of a list; one that is no address at all is found out where the system tells it.
 pub(crate) unsafe fn target(target: u64) -> Result<Target, Rv> {
-    if u32::try_from(target).is_ok() {
-        return Ok(Target { flags: target & flag::ALL, members: LIBRARY.targets.members(target)? });
+    if let Some(named) = Named::of(target) {
+        return Ok(Target { flags: target & flag::ALL, members: LIBRARY.targets.members(named)? });
+    }
+    if target == NONE {
+        return Err(Rv::TARGET);
     }
     let address = usize::try_from(target).map_err(|_| Rv::TARGET)?;
     // SAFETY: by the caller's word the list is readable, if it is one.

@@ -90,10 +90,6 @@ pub unsafe extern "C" fn m_add_module(module: *mut Module, target: *mut u64) -> 
             1 | 2 => {}
             _ => return Err(int::MOD_VERSION),
         }
-        // A target that is there grows, if it is a group.
-        if asked != NONE && flags & flag::VIRTUAL == 0 {
-            return Err(int::TARGET);
-        }
         let wanted = members(flags, number, &mask)?;
         let (mut found, mut count, mut api) = (wanted.clone(), DOMAINS, 0);
         if flags & flag::PROBE != 0 {
@@ -106,7 +102,14 @@ pub unsafe extern "C" fn m_add_module(module: *mut Module, target: *mut u64) -> 
                 return Err(int::MOD_DOMAIN);
             }
         }
-        let added = LIBRARY.targets.add(asked, &found).map_err(|_| int::TARGET)?;
+        // Who asks for a domain's target may have left anything there.
+        let added = match found[..] {
+            [only] if flags & flag::VIRTUAL == 0 => LIBRARY.targets.add(only),
+            _ => {
+                let asked = if flags & flag::VIRTUAL == 0 { NONE } else { asked };
+                LIBRARY.targets.add_to_group(asked, &found).map_err(|_| int::TARGET)?
+            }
+        };
         let mut left = [0; 32];
         found.iter().for_each(|member| left[usize::from(member.domain / 8)] |= 0x80 >> (member.domain % 8));
         // SAFETY: the caller's structure and target; only version 2 has the last field.

@@ -366,8 +366,14 @@ pub fn read_recipient(bytes: &[u8]) -> Result<(usize, u32, Recipient<'_>), Faile
     }
 }
 
-/// Where a file's sections of a type are: each is an OCTET STRING of the type (2 bytes), an index (4) and the contents, in one SEQUENCE.
-pub fn sections(file: &[u8]) -> Result<Vec<(usize, u16, u32, &[u8])>, Failed> {
+/// A section of a file: where it is, its type, its index, and its contents.
+pub type Section<'a> = (usize, u16, u32, &'a [u8]);
+
+/// The sections of a file: each is an OCTET STRING of the type (2 bytes), an index (4) and the contents, in one SEQUENCE.
+///
+/// # Errors
+/// XCP_EINVALID for what is no file.
+pub fn sections(file: &[u8]) -> Result<Vec<Section<'_>>, Failed> {
     let mut inside = Reader(file).within(SEQUENCE)?;
     let mut found = Vec::new();
     while !inside.0.is_empty() {

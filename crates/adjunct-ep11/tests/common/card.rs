@@ -1,5 +1,6 @@
 //! Domains of cards whose socket this process has: each answers by a function.
 
+use adjunct_card_protocol::bulk;
 use adjunct_card_protocol::frame::{self, Frame};
 use adjunct_card_protocol::secure::Field;
 use adjunct_card_protocol::socket_name;
@@ -10,8 +11,11 @@ use adjunct_ep11_wire::function::Function;
 use adjunct_ep11_wire::mechanism::{Mechanism, Parameter};
 use adjunct_ep11_wire::message::{self, Request, put_octets};
 use adjunct_ep11_wire::{blob, query, spki};
-use rustix::fd::OwnedFd;
+use rustix::fd::{AsFd, OwnedFd};
 use rustix::net::{self, AddressFamily, RecvFlags, SendFlags, SocketAddrUnix, SocketFlags, SocketType};
+use rustix::net::{RecvAncillaryBuffer, SendAncillaryBuffer, SendAncillaryMessage};
+use std::io::{IoSlice, IoSliceMut};
+use std::mem::MaybeUninit;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
 use std::sync::{Arc, Mutex};
@@ -66,12 +70,11 @@ pub fn serve(folder: &Path, card: u8, domain: u8, answer: Arc<Answer>) -> Served
 }
 
 fn converse(connection: &OwnedFd, domain: u8, answer: &Answer, asked: &AtomicUsize, stopped: &AtomicBool) {
-    let mut message = vec![0; 200 << 10];
-    while let Ok((length @ 1.., _)) = net::recv(connection, &mut message[..], RecvFlags::empty()) {
+    while let Some(message) = receive(connection) {
         if stopped.load(SeqCst) {
             return;
         }
-        let request = Frame::parse(&message[..length]).expect("a frame");
+        let request = Frame::parse(&message).expect("a frame");
         asked.fetch_add(1, SeqCst);
         assert_eq!(request.head.domain, domain);
         assert_eq!(request.head.call, 0x100);
@@ -83,10 +86,40 @@ fn converse(connection: &OwnedFd, domain: u8, answer: &Answer, asked: &AtomicUsi
         let fields: [(u16, &[u8]); 1] = [(Field::Output as u16, &reply)];
         let mut out = vec![0; frame::length(&fields).expect("a length")];
         frame::write(&mut out, &request.head, &fields).expect("a frame");
-        if net::send(connection, &out, SendFlags::NOSIGNAL).is_err() {
+        if !send(connection, &request.head, &out) {
             return;
         }
     }
+}
+
+/// Takes a frame, which may come in a file.
+fn receive(connection: &OwnedFd) -> Option<Vec<u8>> {
+    let mut message = vec![0; 200 << 10];
+    let mut room = [MaybeUninit::uninit(); bulk::ROOM];
+    let mut rights = RecvAncillaryBuffer::new(&mut room);
+    let mut into = [IoSliceMut::new(&mut message)];
+    let length = net::recvmsg(connection, &mut into, &mut rights, RecvFlags::CMSG_CLOEXEC).ok()?.bytes;
+    let frame = Frame::parse(message.get(..length).filter(|message| !message.is_empty())?).expect("a frame");
+    let Some(whole) = bulk::covered(&frame) else {
+        message.truncate(length);
+        return Some(message);
+    };
+    let file = bulk::descriptor(&mut rights).expect("one file").expect("a file");
+    Some(bulk::opened(file, &frame.head, whole).expect("a sealed file").to_vec())
+}
+
+/// Sends a frame, in a file where it is long.
+fn send(connection: &OwnedFd, head: &frame::Head, message: &[u8]) -> bool {
+    if message.len() <= bulk::INLINE {
+        return net::send(connection, message, SendFlags::NOSIGNAL).is_ok();
+    }
+    let file = bulk::lent(message).expect("a file");
+    let files = [file.as_fd()];
+    let mut room = [MaybeUninit::uninit(); bulk::ROOM];
+    let mut rights = SendAncillaryBuffer::new(&mut room);
+    assert!(rights.push(SendAncillaryMessage::ScmRights(&files)));
+    let cover = bulk::cover(head, message.len());
+    net::sendmsg(connection, &[IoSlice::new(&cover)], &mut rights, SendFlags::NOSIGNAL).is_ok()
 }
 
 /// A blob as cards have it.

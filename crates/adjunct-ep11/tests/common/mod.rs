@@ -7,7 +7,6 @@ pub mod card;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::OnceLock;
-use tempfile::TempDir;
 
 #[path = "../../../adjunct/tests/runner/mod.rs"]
 mod runner;
@@ -36,16 +35,32 @@ pub fn library() -> PathBuf {
     std::env::current_exe().expect("a path").with_file_name("libadjunct_ep11.so")
 }
 
-/// A folder with the library by its names, and programs.
+/// Removes the folders of processes that are gone, and what an earlier one with this process's number has left.
+fn remove_old() {
+    let folders = std::fs::read_dir(env!("CARGO_TARGET_TMPDIR")).into_iter().flatten().flatten();
+    for folder in folders {
+        let name = folder.file_name();
+        let Some(number) = name.to_str().and_then(|name| name.strip_prefix("ep11-")?.parse::<u32>().ok()) else {
+            continue;
+        };
+        if number == std::process::id() || !Path::new(&format!("/proc/{number}")).exists() {
+            _ = std::fs::remove_dir_all(folder.path());
+        }
+    }
+}
+
+/// Path of this process's folder, with the library by its names, and programs.
 fn folder() -> &'static Path {
-    static FOLDER: OnceLock<TempDir> = OnceLock::new();
+    static FOLDER: OnceLock<PathBuf> = OnceLock::new();
     let made = || {
-        let folder = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).expect("a folder");
-        std::fs::copy(library(), folder.path().join("libep11.so.4")).expect("the library");
-        std::os::unix::fs::symlink("libep11.so.4", folder.path().join("libep11.so")).expect("a link for cc");
+        remove_old();
+        let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("ep11-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).expect("a folder");
+        std::fs::copy(library(), folder.join("libep11.so.4")).expect("the library");
+        std::os::unix::fs::symlink("libep11.so.4", folder.join("libep11.so")).expect("a link for cc");
         folder
     };
-    FOLDER.get_or_init(made).path()
+    FOLDER.get_or_init(made)
 }
 
 /// `tests/interface/NAME.c`, built with `cc -lep11` and ready to run with the cards in a folder.

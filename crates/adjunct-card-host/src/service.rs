@@ -10,6 +10,7 @@ use crate::process::{Batch, Request, Setup};
 use adjunct_card_protocol::frame::{self, Frame};
 use adjunct_card_protocol::wire::Status;
 use adjunct_card_state::config::Limits;
+use adjunct_card_state::coprocessor::Coprocessor;
 use adjunct_card_state::machine::Mode;
 use rustix::fd::OwnedFd;
 use serde_json::Value;
@@ -81,6 +82,8 @@ pub struct Start<'a> {
     pub limits: Limits,
     /// Whether the card is to serve where the CPU has no lanes.
     pub without_lanes: bool,
+    /// The settings of a coprocessor, whose groups are numbers.
+    pub coprocessor: Option<&'a Coprocessor>,
     /// The files of [`Facts::files`], in that order.
     pub files: Vec<OwnedFd>,
 }

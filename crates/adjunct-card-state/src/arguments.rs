@@ -29,7 +29,7 @@ pub struct Arguments {
     /// Which cards there are [default: /etc/adjunct/cards.conf; without it one accelerator]
     #[arg(long, value_name = "FILE")]
     pub config: Option<PathBuf>,
-    /// Where the files are that cards keep when they end [default: /var/lib/adjunct; with another folder its `files`]
+    /// Where the files are that cards keep when they end [default: /var/lib/adjunct/cards; with another folder its `files`]
     #[arg(long, value_name = "DIR", hide = true)]
     pub files: Option<PathBuf>,
     /// Only make the shared memory by which programs see how crowded the machine is: what a service does as root before it starts the

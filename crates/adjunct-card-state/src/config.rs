@@ -17,7 +17,7 @@
 //! id = 0
 //! mode = "accelerator"
 //! domains = [0]
-//! # Threads; as many as CPUs without it.
+//! # Threads; as many as CPUs without it, for a coprocessor eight at least.
 //! workers = 2
 //! ```
 //! A card whose keys belong to a domain has a socket for each domain, and says who may use them:
@@ -29,10 +29,21 @@
 //! owner = "hsm"
 //! group = "hsm-users"
 //! mode-bits = "0660"
+//! # What its vault is sealed by: tpm, credential, passphrase, or none, where master keys are gone when the card ends.
+//! seal = "tpm"
+//! # Opened keys that are kept, and sessions of a domain.
+//! keys = 4096
+//! sessions = 1024
+//! # Groups that load the parts of a master key and set it, without which root does; and whether by different users.
+//! first-group = "keys-1"
+//! last-group = "keys-2"
+//! set-group = "keys-3"
+//! dual-control = true
 //! ```
 //! Without a file there is one accelerator, card 0 with domain 0.
 #![forbid(unsafe_code)]
 
+use crate::coprocessor::{Coprocessor, Table};
 use crate::machine::Mode;
 use crate::state::{MAX_CARDS, MAX_QUEUES};
 use serde::Deserialize;
@@ -69,7 +80,7 @@ pub struct Config {
 }
 
 /// The modes of which the adjunctd of this version has services.
-pub const SERVED: [Mode; 1] = [Mode::Accelerator];
+pub const SERVED: [Mode; 2] = [Mode::Accelerator, Mode::Ep11];
 
 /// Who may use the sockets of a card's domains.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -113,6 +124,8 @@ pub struct CardConfig {
     pub workers: usize,
     /// Who may use the sockets of its domains; all may use the one socket of all accelerators.
     pub access: Access,
+    /// The settings of a card whose keys belong to domains.
+    pub coprocessor: Option<Coprocessor>,
 }
 
 /// An error that makes a configuration unusable.
@@ -159,6 +172,20 @@ struct CardTable {
     group: Option<String>,
     #[serde(rename = "mode-bits")]
     mode_bits: Option<String>,
+    seal: Option<String>,
+    tpm: Option<String>,
+    keys: Option<usize>,
+    sessions: Option<usize>,
+    #[serde(rename = "first-group")]
+    first_group: Option<String>,
+    #[serde(rename = "middle-group")]
+    middle_group: Option<String>,
+    #[serde(rename = "last-group")]
+    last_group: Option<String>,
+    #[serde(rename = "set-group")]
+    set_group: Option<String>,
+    #[serde(rename = "dual-control")]
+    dual_control: Option<bool>,
 }
 
 impl CardTable {
@@ -172,6 +199,18 @@ impl CardTable {
                 Err(format!("card {id}: this adjunctd has no service for mode \"{word}\", but for {}", words(served)))
             }
             None => Err(format!("card {id}: mode = \"{word}\": it is one of {}", words(&Mode::ALL))),
+        }
+    }
+
+    /// What it says of a coprocessor.
+    fn coprocessor(&self) -> Table<'_> {
+        Table {
+            seal: self.seal.as_deref(),
+            tpm: self.tpm.as_deref(),
+            keys: self.keys,
+            sessions: self.sessions,
+            groups: [&self.first_group, &self.middle_group, &self.last_group, &self.set_group].map(Option::as_deref),
+            dual_control: self.dual_control,
         }
     }
 
@@ -307,8 +346,10 @@ impl Config {
         let mut cards = Vec::new();
         for card in &file.cards {
             let domains: BTreeSet<u8> = card.domains.iter().copied().collect();
-            let workers = card.workers.unwrap_or_else(cpus);
             let mode = card.mode(served)?;
+            // A batch of lanes is of operations that as many threads want at a time.
+            let least = if mode.is_by_domain() { 8 } else { 1 };
+            let workers = card.workers.unwrap_or_else(|| cpus().max(least));
             if domains.len() != card.domains.len() || domains.is_empty() {
                 return Err(format!("card {}: domains are to be different numbers, one at least", card.id));
             }
@@ -316,7 +357,8 @@ impl Config {
                 return Err(format!("card {}: workers is 1 to 1024", card.id));
             }
             let (access, domains) = (card.access(mode)?, domains.into_iter().collect());
-            cards.push(CardConfig { id: card.id, mode, domains, workers, access });
+            let coprocessor = card.coprocessor().read(card.id, mode.is_by_domain(), is_name)?;
+            cards.push(CardConfig { id: card.id, mode, domains, workers, access, coprocessor });
         }
         cards.sort_by_key(|card| card.id);
         if let Some(twice) = cards.windows(2).find(|pair| pair[0].id == pair[1].id) {
@@ -366,10 +408,20 @@ mod tests {
             ("[[card]]\nid = 0\nworkers = 0\n", "workers"),
             (
                 "[[card]]\nid = 0\nmode = \"cca\"\n",
-                "this adjunctd has no service for mode \"cca\", but for accelerator",
+                "this adjunctd has no service for mode \"cca\", but for accelerator, ep11",
             ),
             ("[[card]]\nid = 0\nmode = \"sha\"\n", "mode = \"sha\": it is one of accelerator, cca, ep11"),
             ("[[card]]\nid = 0\ngroup = \"users\"\n", "card 0: owner, group and mode-bits are for"),
+            ("[[card]]\nid = 0\nseal = \"tpm\"\n", "card 0: seal is for coprocessors"),
+            ("[[card]]\nid = 0\nset-group = \"x\"\n", "card 0: set-group is for coprocessors"),
+            ("[[card]]\nid = 0\nmode = \"ep11\"\nseal = \"disk\"\n", "it is one of none, passphrase, credential, tpm"),
+            ("[[card]]\nid = 0\nmode = \"ep11\"\ntpm = \"/dev/tpm0\"\n", "tpm is for seal"),
+            ("[[card]]\nid = 0\nmode = \"ep11\"\nseal = \"tpm\"\ntpm = \"tpm0\"\n", "from / on"),
+            ("[[card]]\nid = 0\nmode = \"ep11\"\nkeys = 0\n", "card 0: keys = 0: it is 1 to 1048576"),
+            ("[[card]]\nid = 0\nmode = \"ep11\"\nsessions = 70000\n", "sessions = 70000"),
+            ("[[card]]\nid = 0\nmode = \"ep11\"\nlast-group = \"a b\"\n", "last-group is a name or a number"),
+            ("[[card]]\nid = 0\nmode = \"ep11\"\ncolour = 1\n", "colour"),
+            ("[[card]]\nid = 0\nmode = \"ep11\"\nkeys = \"many\"\n", "line "),
             ("type = \"CEX3\"\n", "from 4 on"),
             ("share = 0\n", "share = 0: it is 1 to 100"),
             ("connections = 0\n", "connections = 0: it is 1 to 32768"),

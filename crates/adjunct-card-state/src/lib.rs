@@ -10,6 +10,7 @@
 pub mod arguments;
 pub mod config;
 pub mod control;
+pub mod coprocessor;
 mod figures;
 pub mod folder;
 pub mod machine;

@@ -2,12 +2,14 @@
 #![forbid(unsafe_code)]
 
 pub mod accelerator;
+pub mod ep11;
 
 use accelerator::Accelerator;
 use adjunct_card_host::service::Entry;
+use ep11::Ep11;
 
 /// The services of this adjunctd.
-pub static SERVICES: [Entry; 1] = [Entry::of::<Accelerator>()];
+pub static SERVICES: [Entry; 2] = [Entry::of::<Accelerator>(), Entry::of::<Ep11>()];
 
 #[cfg(test)]
 mod tests {

@@ -185,6 +185,7 @@ impl Cards {
             workers: config.workers,
             limits: self.config.limits(),
             without_lanes: self.config.without_lanes,
+            coprocessor: config.coprocessor.clone(),
         };
         let started = files::opened(&self.files, config.mode, config.id, card.facts.files)
             .and_then(|files| Process::start(&setup, card.facts.service, &self.file, &files));

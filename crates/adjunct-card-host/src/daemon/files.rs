@@ -4,7 +4,7 @@
 use super::listen::listen;
 use crate::peer::Peer;
 use crate::watch::take_descriptors;
-use adjunct_card_state::config::{Access, CardConfig};
+use adjunct_card_state::config::{Access, CardConfig, Config};
 use adjunct_card_state::folder::{Folder, socket_name};
 use adjunct_card_state::machine::Mode;
 use nix::unistd::{Group, User};
@@ -16,7 +16,7 @@ use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
 /// The folder of files of the machine's daemon, which systemd makes (`StateDirectory=`).
-const SYSTEM: &str = "/var/lib/adjunct";
+const SYSTEM: &str = "/var/lib/adjunct/cards";
 
 /// The folder of the files that cards of a daemon keep.
 pub fn folder(named: Option<PathBuf>, folder: &Folder) -> PathBuf {
@@ -110,16 +110,34 @@ pub fn domain_sockets(
     card.domains.iter().map(make).collect()
 }
 
+fn number(name: &str) -> Option<u32> {
+    name.parse::<u32>().ok().filter(|&number| number != u32::MAX)
+}
+
+/// The number of a group.
+fn group(name: &String) -> Result<u32, String> {
+    let found = || Group::from_name(name).ok().flatten().map(|group| group.gid.as_raw());
+    number(name).or_else(found).ok_or_else(|| format!("there is no group {name}"))
+}
+
+/// Puts numbers in the place of the names of groups that load master keys: a card's process looks nothing up.
+///
+/// # Errors
+/// A sentence: a group that there is not.
+pub fn number_groups(config: &mut Config) -> Result<(), String> {
+    for card in &mut config.cards {
+        for name in card.coprocessor.iter_mut().flat_map(|settings| settings.groups.iter_mut().flatten()) {
+            *name = group(name).map_err(|why| format!("card {}: {why}", card.id))?.to_string();
+        }
+    }
+    Ok(())
+}
+
 /// The owner and group of a domain's socket, as numbers.
 fn owner(access: &Access) -> Result<(Option<Uid>, Option<Gid>), String> {
-    let number = |name: &str| name.parse::<u32>().ok().filter(|&number| number != u32::MAX);
     let user = |name: &String| {
         let found = || User::from_name(name).ok().flatten().map(|user| user.uid.as_raw());
         number(name).or_else(found).ok_or_else(|| format!("there is no user {name}"))
-    };
-    let group = |name: &String| {
-        let found = || Group::from_name(name).ok().flatten().map(|group| group.gid.as_raw());
-        number(name).or_else(found).ok_or_else(|| format!("there is no group {name}"))
     };
     let uid = access.owner.as_ref().map(user).transpose()?.map(Uid::from_raw);
     let gid = access.group.as_ref().map(group).transpose()?.map(Gid::from_raw);

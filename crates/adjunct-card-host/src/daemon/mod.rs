@@ -134,7 +134,9 @@ pub fn run(options: Options) -> io::Result<()> {
     let served: Vec<Mode> = options.services.iter().map(|entry| entry.facts.mode).collect();
     let (path, must_be) = options.config.as_deref().map_or((config::PATH.as_ref(), false), |path| (path, true));
     let config = Config::read(path, must_be, &served);
-    let config = config.map_err(|error| io::Error::new(ErrorKind::InvalidInput, error.to_string()))?;
+    let wrong = |why: String| io::Error::new(ErrorKind::InvalidInput, why);
+    let mut config = config.map_err(|error| wrong(error.to_string()))?;
+    files::number_groups(&mut config).map_err(|why| wrong(format!("{}: {why}", path.display())))?;
     let folder = options.folder;
     let made = std::fs::DirBuilder::new().recursive(true).mode(0o755).create(folder.path());
     made.map_err(not_ours(folder.path()))?;

@@ -17,8 +17,8 @@ pub const CARD: &str = "card";
 const DEATHS: usize = 3;
 const SPAN: Duration = Duration::from_secs(60);
 
-/// The variable that masks instructions of the CPU.
-const MASK: &str = "ADJUNCT_CPU";
+/// The variables that a card's process gets: what is masked of the CPU for the daemon is for its cards, and where systemd has put credentials.
+const KEPT: [&str; 2] = ["ADJUNCT_CPU", "CREDENTIALS_DIRECTORY"];
 
 /// A process that runs.
 #[derive(Debug)]
@@ -43,8 +43,7 @@ impl Process {
             .arg(CARD)
             .args(setup.words())
             .env_clear()
-            // What is masked of the CPU for the daemon is for its cards.
-            .envs(std::env::var_os(MASK).map(|mask| (MASK, mask)))
+            .envs(KEPT.into_iter().filter_map(|name| Some((name, std::env::var_os(name)?))))
             .stdin(Stdio::from(theirs))
             .stdout(Stdio::from(state.try_clone()?))
             .spawn()?;

@@ -93,7 +93,7 @@ pub fn close_filter(further: &[libc::c_long], groups: bool, bulk: bool) -> io::R
     if bulk {
         rules.insert(libc::SYS_memfd_create, Vec::new());
         rules.insert(libc::SYS_ftruncate, Vec::new());
-        let seals = [libc::F_GET_SEALS, libc::F_ADD_SEALS];
+        let seals = [libc::F_GET_SEALS, libc::F_ADD_SEALS, libc::F_DUPFD_CLOEXEC];
         let seals = seals.into_iter().map(|command| rule(vec![equal(1, u64::from(command.cast_unsigned()))?]));
         rules.insert(libc::SYS_fcntl, seals.collect::<io::Result<Vec<_>>>()?);
     }

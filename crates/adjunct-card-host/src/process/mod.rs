@@ -16,6 +16,7 @@ use crate::link::{Link, Order, Report};
 use crate::service::{Entry, Service, Start, Unfit};
 use crate::watch;
 use adjunct_card_state::config::Limits;
+use adjunct_card_state::coprocessor::Coprocessor;
 use adjunct_card_state::machine::Mode;
 use adjunct_card_state::state::Shared;
 use rustix::event::{PollFd, PollFlags, poll};
@@ -47,6 +48,8 @@ pub struct Setup {
     pub limits: Limits,
     /// Whether the card serves where the CPU has no lanes.
     pub without_lanes: bool,
+    /// The settings of a coprocessor, whose groups are numbers.
+    pub coprocessor: Option<Coprocessor>,
 }
 
 impl Setup {
@@ -59,6 +62,7 @@ impl Setup {
         let mut words = vec![self.mode.word().into(), self.folder.clone().into_os_string()];
         words.extend([self.card.to_string(), domains.join(",")].map(OsString::from));
         words.extend(numbers.map(|number| number.to_string().into()));
+        words.push(serde_json::to_string(&self.coprocessor).unwrap_or_default().into());
         words
     }
 
@@ -67,7 +71,20 @@ impl Setup {
         fn number<T: FromStr>(word: &OsStr) -> Option<T> {
             word.to_str()?.parse().ok()
         }
-        let [mode, folder, card, domains, workers, waiting, connections, share, bulk, of_user, without_lanes] = words
+        let [
+            mode,
+            folder,
+            card,
+            domains,
+            workers,
+            waiting,
+            connections,
+            share,
+            bulk,
+            of_user,
+            without_lanes,
+            coprocessor,
+        ] = words
         else {
             return None;
         };
@@ -87,6 +104,7 @@ impl Setup {
             workers: number(workers)?,
             limits,
             without_lanes: number::<u8>(without_lanes)? != 0,
+            coprocessor: serde_json::from_str(coprocessor.to_str()?).ok()?,
         })
     }
 }
@@ -146,6 +164,7 @@ pub(crate) fn run<S: Service>(setup: Setup) -> io::Result<()> {
         workers,
         limits: setup.limits,
         without_lanes: setup.without_lanes,
+        coprocessor: setup.coprocessor.as_ref(),
         files: files::<S>(&daemon)?,
     };
     let service = match S::start(start).and_then(|service| service.self_test().map(|()| service)) {
@@ -197,6 +216,7 @@ fn wake_in_time() {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use adjunct_card_state::coprocessor::Seal;
 
     #[test]
     fn a_process_is_started_as_was_said() {
@@ -208,6 +228,14 @@ mod tests {
             workers: 3,
             limits: Limits { waiting: 10, share: 50, connections: 20, bulk: 5, bulk_of_user: 10 },
             without_lanes: true,
+            coprocessor: Some(Coprocessor {
+                seal: Seal::Tpm,
+                tpm: Some("/dev/tpmrm0".into()),
+                keys: 7,
+                sessions: 8,
+                groups: [None, Some("1000".into()), None, Some("7".into())],
+                dual_control: true,
+            }),
         };
         let words = setup.words();
         assert_eq!(Setup::from_words(&words).map(|read| read.words()), Some(words.clone()));

@@ -9,7 +9,7 @@ use crate::key::{Key, Material};
 use crate::mechanisms::{Family, Wanted, flags};
 use crate::strength::strength;
 use crate::wrap::allow;
-use crate::{bound, cipher, sessions, spki};
+use crate::{bound, cipher, generate, sessions, spki};
 use adjunct_ep11_wire::attributes::Template;
 use adjunct_ep11_wire::codes::{attribute as a, control as c, flag, key as k, rv};
 
@@ -53,6 +53,9 @@ pub(crate) fn unwrap(context: &Context<'_>) -> Result<Results> {
     allow(context, &mechanism, &with, Some(strength(&material)))?;
     let key = context.new_key(material, flags, session)?;
     let beside = if key.material.class == k::SECRET { key.material.sum() } else { key.material.spki()? };
+    if key.material.class == k::PRIVATE {
+        generate::test(context, &key.material, &beside).map_err(|_| Rv(rv::WRAPPED_KEY_INVALID))?;
+    }
     Ok(vec![key.seal(context.domain.sealing()?)?, Bytes::new(beside)])
 }
 

@@ -3,7 +3,7 @@
 mod common;
 
 use adjunct_ep11_wire::attributes::Value;
-use adjunct_ep11_wire::codes::{attribute as a, flag, key as k, mechanism as m, rv};
+use adjunct_ep11_wire::codes::{attribute as a, control, flag, key as k, mechanism as m, rv};
 use adjunct_ep11_wire::function::Function as F;
 use adjunct_ep11_wire::mechanism::Parameter;
 use common::*;
@@ -120,6 +120,20 @@ fn a_point_that_is_another_keys_is_told() {
     let pkcs8 = |point: &str| [outer.clone(), hex(head), hex(point)].concat();
     let import = |point| card.import(k::PRIVATE, k::EC, &pkcs8(point), &[]).map(drop);
     assert_eq!((import(own), import(other)), (Ok(()), Err(rv::WRAPPED_KEY_INVALID)));
+}
+
+#[test]
+fn a_private_key_whose_numbers_do_not_fit_is_told() {
+    let card = card();
+    let right = include_bytes!("../src/self_test/rsa.p8");
+    // Within the private exponent, and within the last number, the inverse of a prime: one of them alone is made good by the other.
+    let (mut wrong, length) = (right.to_vec(), right.len());
+    wrong[450] ^= 1;
+    wrong[length - 20] ^= 1;
+    let import = |bytes: &[u8]| card.import(k::PRIVATE, k::RSA, bytes, &[]).map(drop);
+    card.off(&[control::SKIP_KEYTESTS]);
+    assert_eq!((import(right), import(&wrong)), (Ok(()), Err(rv::WRAPPED_KEY_INVALID)));
+    assert!(card.rsa(1024, &[], &[])[0].len() > 256 && card.ec(ED25519, &[])[0].len() >= 256);
 }
 
 #[test]

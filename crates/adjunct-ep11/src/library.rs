@@ -193,12 +193,15 @@ mod tests {
     use adjunct_ep11_wire::message::Request;
     use std::sync::Mutex;
 
+    /// What a domain says instead of its reply.
+    type Lie = fn(u8, &[u8]) -> Zeroizing<Vec<u8>>;
+
     /// Cards that reply with what is set, and the requests that came.
     struct Cards {
         down: Mutex<Vec<(u8, Failed)>>,
         asked: Mutex<Vec<(u8, u8)>>,
         rv: u32,
-        lie: Option<fn(u8, &[u8]) -> Zeroizing<Vec<u8>>>,
+        lie: Option<Lie>,
     }
 
     impl Transport for Cards {
@@ -280,7 +283,7 @@ mod tests {
 
     #[test]
     fn what_is_no_reply_to_the_request_is_an_error_of_the_device() {
-        let lies: [fn(u8, &[u8]) -> Zeroizing<Vec<u8>>; 6] = [
+        let lies: [Lie; 6] = [
             |_, _| Zeroizing::default(),
             |_, request| request.to_vec().into(),
             // Another function, another domain, another number of results.

@@ -9,6 +9,7 @@ pub mod cards;
 pub mod counted;
 mod diff;
 pub mod doctor;
+mod ep11;
 pub mod generate;
 mod help;
 pub mod info;
@@ -76,6 +77,7 @@ enum Command {
     Java(java::Args),
     Token(token::Args),
     Cards(cards::Args),
+    Ep11(ep11::Args),
     Top(watch::top::Args),
     Exporter(watch::exporter::Args),
     Check(watch::check::Args),
@@ -105,6 +107,7 @@ impl Cli {
             Command::Java(args) => java::run(&args),
             Command::Token(args) => token::run(&args),
             Command::Cards(args) => cards::run(&args),
+            Command::Ep11(args) => ep11::run(&args),
             Command::Top(args) => watch::top::run(&args),
             Command::Check(args) => watch::check::run(&args),
             Command::Exporter(args) => watch::exporter::run(&args),

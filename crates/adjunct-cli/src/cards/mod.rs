@@ -2,6 +2,9 @@
 //!
 //! They read the state that adjunctd and its card processes keep in shared memory; adjunctd makes changes at their request.
 
+mod audit;
+pub(crate) mod coprocessor;
+mod enabled;
 mod service;
 mod status;
 mod sysfs;
@@ -22,6 +25,8 @@ Examples:
   adjunct cards status               whether there are any, and what they did
   adjunct cards list                 each card and domain, with its counts
   adjunct cards sysfs /run/ap        what IBM's own tools and other programs read, as files
+  sudo adjunct cards enable --ep11   with a coprocessor for secure keys
+  sudo adjunct cards audit show      what was done on it
   sudo chzcrypt -d 00                takes card 00 offline; nothing fails
 
 Exit status: 0 done, 1 it failed (one line says why), 2 the command line is wrong.";
@@ -41,6 +46,8 @@ enum Command {
     Sysfs(sysfs::Args),
     Enable(service::Enable),
     Disable(service::Disable),
+    Unlock(coprocessor::Unlock),
+    Audit(audit::Args),
 }
 
 /// Show the cards and their domains
@@ -70,6 +77,8 @@ pub fn run(args: &Args) -> Result<ExitCode, Failure> {
         Command::Sysfs(args) => sysfs::run(args),
         Command::Enable(args) => service::enable(args),
         Command::Disable(args) => service::disable(args),
+        Command::Unlock(args) => coprocessor::unlock(args),
+        Command::Audit(args) => audit::run(args),
     }
 }
 

@@ -1,10 +1,11 @@
 //! The service of the cards: enabled and disabled, by systemd.
 
+use super::enabled;
 use adjunct_card_protocol::crowd::Page;
 use adjunct_card_state::config::{self, Config};
 use adjunct_card_state::control;
 use adjunct_card_state::folder::{Folder, SYSTEM};
-use adjunct_card_state::machine::{Machine, NO_LANES};
+use adjunct_card_state::machine::{Machine, Mode, NO_LANES};
 use adjunct_card_state::state::{self, Error};
 use adjunct_tool::process::run;
 use adjunct_tool::{Failure, output};
@@ -29,11 +30,18 @@ Makes the user adjunct, under which adjunctd runs, and has systemd start it. Pro
 to cards while the machine is so crowded with them that this is faster; those that run now do so when they are restarted. Nothing else \
 changes. Where the cards are enabled and adjunctd runs, nothing is done. `adjunct cards disable` takes it back.
 
-Example:
+With --ep11 a coprocessor for secure keys is added to cards.conf, where there is none, with domain 0000: its socket is for the group adjunct, and its keys are \
+in memory alone until cards.conf says what seals them (seal: tpm, credential or passphrase). It serves on any CPU. adjunctd is started again for it.
+
+Examples:
   sudo adjunct cards enable && sudo systemctl restart nginx
+  sudo adjunct cards enable --ep11
 
 Exit status: 0 they are enabled, 1 they are not (one line, or with --json the report, says why), 2 the command line is wrong.")]
 pub struct Enable {
+    /// Add an EP11 coprocessor, where there is none
+    #[arg(long)]
+    ep11: bool,
     #[command(flatten)]
     how: How,
 }
@@ -168,10 +176,16 @@ pub fn enable(args: &Enable) -> Result<ExitCode, Failure> {
     is_root()?;
     by_systemd()?;
     let mut report = ServiceReport { action: "enable", changed: false, dry_run, possible: true, online: 0, why: "" };
-    let config = Config::read(Path::new(config::PATH), false, &config::SERVED)
-        .map_err(|error| not_enabled(&error.to_string()))?;
+    let path = Path::new(config::PATH);
+    let mut config = Config::read(path, false, &config::SERVED).map_err(|error| not_enabled(&error.to_string()))?;
+    let has_lanes = adjunct::card::work::available();
+    let text = if args.ep11 { enabled::with_coprocessor(path, &config, has_lanes)? } else { None };
+    if let Some(text) = &text {
+        config = Config::parse(text, &config::SERVED).map_err(|error| not_enabled(&error))?;
+    }
+    let has_coprocessor = config.cards.iter().any(|card| card.mode == Mode::Ep11);
     // Asked here, before anything is started: a card's process would say the same.
-    if !adjunct::card::work::available() && !config.without_lanes {
+    if !has_lanes && !config.without_lanes && !has_coprocessor {
         if !json {
             return Err(not_enabled(NO_LANES));
         }
@@ -179,7 +193,9 @@ pub fn enable(args: &Enable) -> Result<ExitCode, Failure> {
         return Ok(ExitCode::FAILURE);
     }
     // An administrator may have taken cards offline: that stays.
-    if have("is-enabled").chain(have("is-active")).all(|state| state)
+    let runs = have("is-enabled").chain(have("is-active")).all(|state| state);
+    if text.is_none()
+        && runs
         && let Ok(machine) = state::read(&Folder::at(SYSTEM).state())
     {
         report.online = online(&machine);
@@ -187,11 +203,16 @@ pub fn enable(args: &Enable) -> Result<ExitCode, Failure> {
     }
     report.changed = true;
     if dry_run {
-        return args.how.tell(&report, "the cards would be enabled");
+        let added = text.map_or_else(String::new, |_| format!(", and {} would get an EP11 coprocessor", config::PATH));
+        return args.how.tell(&report, &format!("the cards would be enabled{added}"));
     }
     make_user()?;
+    if let Some(text) = &text {
+        enabled::write(path, text)?;
+    }
     let started = systemctl(&["daemon-reload"])
         .and_then(|()| systemctl(&[&["enable", "--now"], &units()[..]].concat()))
+        .and_then(|()| if text.is_some() && runs { systemctl(&["restart", SERVICE]) } else { Ok(()) })
         .and_then(|()| {
             ready().ok_or_else(|| {
                 Failure::new(format!("no card is ready after {} s: systemctl status {SERVICE}", STARTS_IN.as_secs()))
@@ -201,7 +222,12 @@ pub fn enable(args: &Enable) -> Result<ExitCode, Failure> {
         Ok(machine) if online(&machine) > 0 => {
             report.online = online(&machine);
             let are = if report.online == 1 { "card is" } else { "cards are" };
-            let then = "programs that are started from now on use them where it pays";
+            let then = match args.ep11 {
+                true => {
+                    "adjunct ep11 domains shows the coprocessor's; its first wrapping key: adjunct ep11 wk generate --in-use"
+                }
+                false => "programs that are started from now on use them where it pays",
+            };
             args.how.tell(&report, &format!("{} {are} online; {then}", report.online))
         }
         // A service that cannot do anything is not left behind.

@@ -1,5 +1,6 @@
 //! `adjunct cards status`: one sentence on whether there are cards and how many operations they did; another on how many no card did, and why.
 
+use super::coprocessor;
 use adjunct::catalogue::{Queue, Refusal};
 use adjunct::counters;
 use adjunct_card_state::folder::Folder;
@@ -54,7 +55,8 @@ fn count(number: u64, what: &str) -> String {
 /// # Errors
 /// [`Failure`] where the state cannot be read.
 pub(super) fn run(args: &Args) -> Result<ExitCode, Failure> {
-    let machine = match state::read(&Folder::found().state()) {
+    let folder = Folder::found();
+    let machine = match state::read(&folder.state()) {
         Ok(machine) => Some(machine),
         Err(state::Error::NotRunning) => None,
         Err(error) => return Err(Failure::new(unreadable(&error))),
@@ -74,11 +76,13 @@ pub(super) fn run(args: &Args) -> Result<ExitCode, Failure> {
             "remark": machine.as_ref().map_or("", |machine| &machine.remark),
             "remarks": remarks(cards),
             "unconfined": unconfined(cards).collect::<Vec<_>>(),
+            "coprocessors": coprocessor::statuses(&folder, cards),
         }))?;
     } else {
         let sentence = machine.as_ref().map_or_else(not_running, sentence);
         let cards = machine.as_ref().map(|machine| &machine.cards[..]).unwrap_or_default();
-        output::print(&format!("{sentence}\n{}{}", of_cards(cards), reasons(&refused)))?;
+        let coprocessors = coprocessor::sentences(&folder, cards);
+        output::print(&format!("{sentence}\n{}{}{coprocessors}", of_cards(cards), reasons(&refused)))?;
     }
     Ok(ExitCode::SUCCESS)
 }

@@ -7,8 +7,9 @@
 
 mod tree;
 
-use super::failed;
+use super::{coprocessor, failed};
 use adjunct_card_state::folder::Folder;
+use adjunct_card_state::machine::Mode;
 use adjunct_card_state::state;
 use adjunct_tool::{Failure, interrupt, output};
 use adjunct_ztools::cards::tool::unreadable;
@@ -89,8 +90,16 @@ pub(super) fn run(args: &Args) -> Result<ExitCode, Failure> {
 }
 
 fn read() -> Result<Tree, state::Error> {
-    let machine = state::read(&Folder::found().state())?;
-    Ok(Tree::of(&machine, &zcryptctl::visible()))
+    let folder = Folder::found();
+    let machine = state::read(&folder.state())?;
+    let mut tree = Tree::of(&machine, &zcryptctl::visible());
+    for card in machine.cards.iter().filter(|card| card.mode == Mode::Ep11) {
+        for queue in &card.queues {
+            // Only root and the daemon's user are told.
+            tree.wrapping_keys(card, queue, coprocessor::keys(&folder, card, queue.domain).as_ref());
+        }
+    }
+    Ok(tree)
 }
 
 /// Waits; false where the user wants an end.

@@ -1,8 +1,9 @@
 //! What the files of the tree are, and how a tree is made and brought up to date.
 
 use adjunct_card_state::control::Node;
-use adjunct_card_state::machine::{Machine, Mask};
+use adjunct_card_state::machine::{Card, Machine, Mask, Queue};
 use adjunct_ztools::cards::device::Device;
+use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::io;
@@ -127,6 +128,27 @@ impl Tree {
         self.read_only(folder, "chkstop", u8::from(device.card.chkstop));
         self.read_write(folder, "online", u8::from(device.online()));
         self.link(&format!("{folder}/driver"), &format!("bus/ap/drivers/{}", device.driver()));
+    }
+
+    /// The patterns of a domain's wrapping keys, as the driver for EP11 shows them; `None` where they are not known.
+    pub(super) fn wrapping_keys(&mut self, card: &Card, queue: &Queue, keys: Option<&Value>) {
+        let folder = format!("devices/ap/card{:02x}/{}", card.id, Device { card, queue: Some(queue) }.id());
+        let pattern = |name: &str| {
+            let found = keys.and_then(|keys| keys[name].as_str());
+            found.filter(|text| text.len() == 64 && text.bytes().all(|byte| byte.is_ascii_hexdigit()))
+        };
+        let current = match (keys, pattern("current_pattern")) {
+            (None, _) => "- -".to_owned(),
+            (_, None) => "invalid -".to_owned(),
+            (_, Some(pattern)) => format!("valid 0x{pattern}"),
+        };
+        let is_committed = keys.is_some_and(|keys| keys["next_state"] == "committed");
+        let next = match (keys, pattern("next_pattern")) {
+            (None, _) => "- -".to_owned(),
+            (_, None) => "empty -".to_owned(),
+            (_, Some(pattern)) => format!("{} 0x{pattern}", if is_committed { "committed" } else { "uncommitted" }),
+        };
+        self.read_only(&folder, "mkvps", format!("WK CUR: {current}\nWK NEW: {next}"));
     }
 
     fn node(&mut self, node: &Node) {

@@ -21,11 +21,9 @@ fn send_whole(socket: BorrowedFd<'_>, head: &Head, message: &[u8]) -> bool {
     if message.len() <= bulk::INLINE {
         return send(socket, message);
     }
-    let file = bulk::sealed(message).and_then(|file| {
-        // Some programs rely on the number of the lowest free descriptor.
-        Ok(rustix::io::fcntl_dupfd_cloexec(&file, LOWEST).unwrap_or(file))
-    });
-    let Ok(file) = file else { return false };
+    let Ok(file) = bulk::sealed(message) else { return false };
+    // Some programs rely on the number of the lowest free descriptor.
+    let file = rustix::io::fcntl_dupfd_cloexec(&file, LOWEST).unwrap_or(file);
     let cover = bulk::cover(head, message.len());
     let mut space = [MaybeUninit::uninit(); bulk::ROOM];
     let mut rights = SendAncillaryBuffer::new(&mut space);

@@ -73,7 +73,8 @@ pub fn flags(context: &Context<'_>, template: &Template<'_>, class: u32, kind: u
     let able = strength::uses(class, kind);
     let all_uses = CRYPT | SIGN | WRAP | flag::DERIVE;
     ensure(mask & READ_ONLY == 0, rv::ATTRIBUTE_READ_ONLY)?;
-    ensure(given & all_uses & !able == 0, rv::TEMPLATE_INCONSISTENT)?;
+    // Programs, openCryptoki's token among them, ask for every use of any secret key; a mechanism refuses the type that it does not take.
+    ensure(class == k::SECRET || given & all_uses & !able == 0, rv::TEMPLATE_INCONSISTENT)?;
     // Nothing is retained in the module.
     ensure(given & flag::RETAINED == 0, rv::TEMPLATE_INCONSISTENT)?;
     let public = class == k::PUBLIC;

@@ -5,6 +5,7 @@ mod common;
 use adjunct_ep11_wire::attributes::Value;
 use adjunct_ep11_wire::codes::{attribute as a, flag, key as k, mechanism as m, rv};
 use adjunct_ep11_wire::function::Function as F;
+use adjunct_ep11_wire::mechanism::{Mechanism, Parameter};
 use common::*;
 
 const LENGTH: (u32, Value<'static>) = (a::VALUE_LEN, Value::Number(16));
@@ -50,6 +51,15 @@ fn a_template_says_no_more_than_it_may() {
     let set = |set| template(&[], &[(a::IBM_PARAMETER_SET, Value::Number(set))]);
     let lattice = card.pair(m::IBM_ML_DSA_KEY_PAIR_GEN, &set(4), b"").map(drop);
     assert_eq!(lattice, Err(rv::IBM_PQC_PARAMS_NOT_SUPPORTED));
+}
+
+#[test]
+fn a_secret_key_may_be_called_able_to_do_all() {
+    let card = card();
+    let uses = [a::ENCRYPT, a::DECRYPT, a::WRAP, a::UNWRAP, a::SIGN, a::VERIFY].map(|kind| (kind, true));
+    let key = card.generate(m::GENERIC_SECRET_KEY_GEN, &template(&uses, &[(a::VALUE_LEN, Value::Number(32))])).unwrap();
+    let cbc = Mechanism { kind: m::AES_CBC, parameter: Parameter::Bytes(&[0; 16]) }.to_bytes();
+    assert_eq!(card.one(F::EncryptSingle, &[&key, &cbc, &[0; 16]]), Err(rv::KEY_TYPE_INCONSISTENT));
 }
 
 #[test]

@@ -20,6 +20,8 @@ pub enum Kind {
 /// What an attribute's value is; `None` for one that libep11 does not know.
 pub fn kind(of: u32) -> Option<Kind> {
     match of {
+        // What a key comes of is not in its blob; programs that do not know it yet pass all ones.
+        a::KEY_GEN_MECHANISM => None,
         of if bit(of).is_some() => Some(Kind::Boolean),
         of if is_number(of) => Some(Kind::Number),
         a::VALUE

@@ -38,7 +38,8 @@ fn number(bytes: &[u8]) -> Result<u32, Rv> {
     u32::try_from(Ulong::from_ne_bytes(bytes)).map_err(|_| Rv(rv::ATTRIBUTE_VALUE_INVALID))
 }
 
-/// The bytes of a template in a message. Attributes that libep11 does not know are left out, or refused where the target says so.
+/// The bytes of a template in a message. Attributes that libep11 does not know are left out, or refused where the target says so. Those of bytes
+/// that have none are left out: templates of programs have a place for what a key does not have yet (CKA_MODULUS, CKA_VALUE).
 ///
 /// # Errors
 /// [`Rv::ARGUMENTS`] for null pointers; CKR_ATTRIBUTE_VALUE_INVALID and CKR_TEMPLATE_INCONSISTENT for what no message can have.
@@ -46,6 +47,38 @@ fn number(bytes: &[u8]) -> Result<u32, Rv> {
 /// # Safety
 /// The pointer is null or leads to so many attributes, whose values are as long as they say.
 pub(crate) unsafe fn template(pointer: *const Attribute, count: usize, flags: u64) -> Result<Zeroizing<Vec<u8>>, Rv> {
+    // SAFETY: the caller's attributes.
+    unsafe { template_without(&[], pointer, count, flags) }
+}
+
+/// The bytes of the template of a key that comes wrapped, without what the key itself says: programs that import a clear key pass it here too, where
+/// it has no use, and it is not to leave the process in clear.
+///
+/// # Errors
+/// Those of [`template`].
+///
+/// # Safety
+/// That of [`template`].
+pub(crate) unsafe fn template_of_wrapped(
+    pointer: *const Attribute,
+    count: usize,
+    flags: u64,
+) -> Result<Zeroizing<Vec<u8>>, Rv> {
+    const SAID: [u32; 4] = [attribute::VALUE, attribute::MODULUS, attribute::EC_POINT, attribute::PUBLIC_KEY_INFO];
+    // SAFETY: the caller's attributes.
+    unsafe { template_without(&SAID, pointer, count, flags) }
+}
+
+/// [`template`] without attributes of some types.
+///
+/// # Safety
+/// That of [`template`].
+unsafe fn template_without(
+    without: &[u32],
+    pointer: *const Attribute,
+    count: usize,
+    flags: u64,
+) -> Result<Zeroizing<Vec<u8>>, Rv> {
     // SAFETY: the caller's attributes.
     let all = unsafe { all(pointer, count) }?;
     // SAFETY: the caller's values have the lengths that are said.
@@ -72,6 +105,7 @@ pub(crate) unsafe fn template(pointer: *const Attribute, count: usize, flags: u6
             return Err(Rv(rv::TEMPLATE_INCONSISTENT));
         }
         match is {
+            Kind::Bytes | Kind::Blob if bytes.is_empty() || without.contains(&of_kind) => {}
             Kind::Boolean => {
                 let &[boolean @ (0 | 1)] = bytes else { return Err(Rv(rv::ATTRIBUTE_VALUE_INVALID)) };
                 _ = template.set_flag(of_kind, boolean == 1);
@@ -220,6 +254,15 @@ mod tests {
         assert_eq!((template.number(a::VALUE_LEN), template.bytes(a::EC_PARAMS)), (Some(32), Some(&[6, 1, 42][..])));
         assert_eq!(template.values.len(), 2);
         assert_eq!(read(&all, flag::CHECK_ATTRIBUTES), Err(Rv(rv::TEMPLATE_INCONSISTENT)));
+        // What openCryptoki's token passes of a key that is to be made.
+        let (mut unknown, mut nothing) = (Ulong::MAX, [0_u8; 0]);
+        let vain = [of(a::KEY_GEN_MECHANISM, &mut unknown), of(a::MODULUS, &mut nothing), of(a::VALUE, &mut nothing)];
+        assert_eq!(read(&vain, 0).unwrap(), read(&[], 0).unwrap());
+        // What it passes of a key that it imports.
+        let imported = [of(a::EC_POINT, &mut oid), of(a::VALUE, &mut label), of(a::ENCRYPT, &mut yes)];
+        // SAFETY: the attributes of this test.
+        let wrapped = unsafe { template_of_wrapped(imported.as_ptr(), 3, 0) };
+        assert_eq!(wrapped.unwrap(), read(&imported[2..], 0).unwrap());
         assert!(read(&all[..4], flag::CHECK_ATTRIBUTES).is_ok());
         let wire = Attribute { kind: WIRETEST, ..of(0, &mut oid) };
         assert_eq!(read(&[wire], 0).unwrap()[..], oid);

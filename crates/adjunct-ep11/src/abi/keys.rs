@@ -1,6 +1,6 @@
 //! Keys: made, wrapped, unwrapped, derived.
 
-use super::attributes::template;
+use super::attributes::{template, template_of_wrapped};
 use super::mechanism::mechanism;
 use super::types::{Attribute, Mechanism, Ulong};
 use super::{Out, call, input, returns, target};
@@ -121,7 +121,7 @@ pub unsafe extern "C" fn m_UnwrapKey(
     // SAFETY: the caller's keys, mechanism, template, buffers and target.
     returns(|| unsafe {
         let (target, mechanism) = (self::target(target)?, self::mechanism(mechanism)?);
-        let template = template(attributes, count, target.flags)?;
+        let template = template_of_wrapped(attributes, count, target.flags)?;
         let wrapped = input(wrapped, wrapped_length)?;
         // A public key, which may have a MAC, is wrapped by nothing; all else is encrypted.
         let plain = mechanism.starts_with(&m::IBM_TRANSPORTKEY.to_be_bytes());

@@ -33,7 +33,8 @@ pub fn uses(class: u32, kind: u32) -> u32 {
         k::PRIVATE => flag::SIGN | flag::SIGN_RECOVER | flag::DECRYPT | flag::UNWRAP | flag::DERIVE,
         // A KEM's public key encapsulates.
         k::PUBLIC if kind == k::IBM_ML_KEM => flag::DERIVE,
-        k::PUBLIC => flag::VERIFY | flag::VERIFY_RECOVER | flag::ENCRYPT | flag::WRAP,
+        // Derivation is said of the public half of an agreement too.
+        k::PUBLIC => flag::VERIFY | flag::VERIFY_RECOVER | flag::ENCRYPT | flag::WRAP | flag::DERIVE,
         _ => !0,
     };
     all & own
@@ -112,9 +113,6 @@ pub fn allow_material(points: Points, material: &Material) -> Result {
             match material.curve() {
                 Some(Curve::Group(group)) if is_nist(group) => points.allow(&[c::NIST])?,
                 _ => points.allow(&[c::BPOOL, c::NFIPS2009])?,
-            }
-            if bits < 180 {
-                points.allow(&[c::NBSI2009])?;
             }
             if bits < 224 {
                 points.allow(&[c::NBSI2011])?;

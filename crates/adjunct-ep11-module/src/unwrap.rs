@@ -101,7 +101,8 @@ fn unwrapped(mechanism: &Wanted<'_>, wrapped: &[u8], with: &Key, template: &Temp
         let own = match kind {
             k::DES2 => Some(16),
             k::DES3 => Some(24),
-            _ => template.number(a::VALUE_LEN).map(|length| length as usize),
+            // A program that does not know the length may say 0.
+            _ => template.number(a::VALUE_LEN).filter(|length| *length > 0).map(|length| length as usize),
         };
         if let Some(length) = own {
             let fits = length.checked_next_multiple_of(core.entry.unit) == Some(plain.len());

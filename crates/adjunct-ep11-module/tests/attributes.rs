@@ -44,6 +44,8 @@ fn a_template_says_no_more_than_it_may() {
     assert_eq!(pair(&curve(&[6, 5, 0x2b, 0x81, 4, 0, 10]), b""), Err(rv::CURVE_NOT_SUPPORTED));
     assert_eq!(pair(&curve(P256), &template(&[(a::ENCRYPT, true)], &[])), Err(rv::TEMPLATE_INCONSISTENT));
     assert_eq!(pair(&curve(P256), &template(&[(a::TRUSTED, true)], &[])), Err(rv::TEMPLATE_INCONSISTENT));
+    let derives = template(&[(a::DERIVE, true)], &[(a::EC_PARAMS, Value::Bytes(P256))]);
+    assert_eq!(pair(&derives, b""), Ok(()));
     assert_eq!(pair(&curve(ED25519), &template(&[(a::DERIVE, true)], &[])), Err(rv::TEMPLATE_INCONSISTENT));
     let rsa =
         |bits| card.pair(m::RSA_PKCS_KEY_PAIR_GEN, &template(&[], &[(a::MODULUS_BITS, Value::Number(bits))]), b"");

@@ -60,7 +60,7 @@ fn each_control_point_bars_what_it_is_for() {
         ("sign with RSA-1024", &[c::BITS_80, c::NBSI2011, c::NBSI2017], Box::new(|| sign(&small, m::SHA256_RSA_PKCS))),
         ("sign with P-192", &[c::BITS_80, c::NBSI2011, c::NBSI2017], Box::new(|| sign(&p192, m::ECDSA))),
         ("sign with Brainpool", &[c::EC, c::BPOOL, c::NFIPS2009], Box::new(|| sign(&bp256, m::ECDSA))),
-        ("sign with Brainpool 160", &[c::NBSI2009, c::BITS_80], Box::new(|| sign(&bp160, m::ECDSA))),
+        ("sign with Brainpool 160", &[c::NBSI2011, c::BITS_80], Box::new(|| sign(&bp160, m::ECDSA))),
         ("sign with Ed25519", &[c::EC_25519, c::NFIPS2009], Box::new(|| sign(&ed, m::EDDSA))),
         ("sign with ML-DSA", &[c::PQC, c::ML_DSA, c::SIGN_ASYMM], Box::new(|| sign(&ml_dsa, m::IBM_ML_DSA))),
         (

@@ -60,6 +60,17 @@ fn secret_keys_come_back_from_each_mechanism() {
             assert_eq!(card.attributes(&back[0], was, &[]).unwrap().0, 0);
         }
     }
+    // The length may be said, or be 0 where it is not known.
+    let (_, secret) = &keys[4];
+    for (to, from, mechanism) in &ways {
+        let wrapped = card.wrap(secret, to, mechanism).unwrap();
+        for (length, right) in [(0, true), (32, true), (64, false)] {
+            let kind = (a::KEY_TYPE, Value::Number(k::GENERIC_SECRET));
+            let back =
+                card.unwrap(&wrapped, from, mechanism, &template(&[], &[kind, (a::VALUE_LEN, Value::Number(length))]));
+            assert_eq!(back.is_ok(), right, "{length} {mechanism:?}");
+        }
+    }
     let ecb = plain(m::AES_ECB);
     let wrapped = card.wrap(&keys[0].1, &aes, &ecb).unwrap();
     assert_eq!(card.unwrap(&wrapped, &aes, &ecb, b""), Err(rv::TEMPLATE_INCOMPLETE));

@@ -90,7 +90,14 @@ pub unsafe extern "C" fn m_add_module(module: *mut Module, target: *mut u64) -> 
             1 | 2 => {}
             _ => return Err(int::MOD_VERSION),
         }
-        let wanted = members(flags, number, &mask)?;
+        let wanted = match members(flags, number, &mask) {
+            // A group that names no domain is of all that there are: openCryptoki's APQN_ANY.
+            Err(int::MOD_DOMAIN) if flags & flag::VIRTUAL != 0 && mask == [0; 32] => LIBRARY.everybody(),
+            wanted => wanted?,
+        };
+        if wanted.is_empty() {
+            return Err(int::MOD_DOMAIN);
+        }
         let (mut found, mut count, mut api) = (wanted.clone(), DOMAINS, 0);
         if flags & flag::PROBE != 0 {
             let said = |member: &Member| Some((*member, LIBRARY.module(*member)?));

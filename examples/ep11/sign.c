@@ -38,7 +38,7 @@ int main(int argc, char **argv)
 
     /* The curve by its OID, in DER; what each half may do. */
     CK_BYTE p256[] = {0x06, 0x08, 0x2a, 0x86, 0x48, 0xce, 0x3d, 0x03, 0x01, 0x07};
-    CK_BBOOL yes = CK_TRUE, no = CK_FALSE;
+    CK_BBOOL yes = 1, no = 0;
     CK_ATTRIBUTE public_half[] = {{CKA_EC_PARAMS, p256, sizeof(p256)}, {CKA_VERIFY, &yes, sizeof(yes)}};
     CK_ATTRIBUTE private_half[] = {{CKA_SIGN, &yes, sizeof(yes)}, {CKA_EXTRACTABLE, &no, sizeof(no)}};
     CK_MECHANISM generate = {CKM_EC_KEY_PAIR_GEN, NULL, 0};

@@ -100,7 +100,7 @@ fn sentence(id: u8, status: &Value) -> String {
 
 /// A domain's wrapping keys in one line.
 pub(crate) fn of_domain(card: u8, domain: &Value) -> String {
-    let pattern = |name: &str| domain[name].as_str().map_or_else(|| "none".to_owned(), |text| shown(text));
+    let pattern = |name: &str| domain[name].as_str().map_or_else(|| "none".to_owned(), shown);
     let number = domain["domain"].as_u64().unwrap_or_default();
     let next = match domain["next_state"].as_str() {
         None | Some("empty") => "empty".to_owned(),

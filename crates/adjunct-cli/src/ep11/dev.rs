@@ -173,7 +173,7 @@ fn tell(folder: &Folder, keys: &Value, args: &Args, files: &Path) -> Result<(), 
         Some(keep) => format!("Its keys stay in {}, whose own files open them.", shown(keep)),
         None => "Its keys are gone when it ends.".to_owned(),
     };
-    let pattern = keys["current"].as_str().map_or_else(|| "none".to_owned(), |text| shown(text));
+    let pattern = keys["current"].as_str().map_or_else(|| "none".to_owned(), shown);
     output::print(&format!(
         "EP11 coprocessor 00, domain 0000, wrapping key {pattern}. Ctrl-C ends it. {kept}\n{HONEST}\n\n\
          export ADJUNCT_CARDS_DIR={}\nAudit log: {}\nLibrary: {library}\n",

@@ -29,7 +29,11 @@ pub(crate) fn derive(context: &Context<'_>) -> Result<Results> {
     let session = sessions::of_argument(context, context.argument(4))?;
     let base = context.key(context.argument(2))?;
     context.allow(mechanism.entry.points)?;
-    base.permits(flag::DERIVE)?;
+    // A key that is hashed is data: openCryptoki's token asks for that use alone.
+    let is_data = matches!(mechanism.entry.family, Family::HashKey(_));
+    if !is_data || base.permits(flag::USE_AS_DATA).is_err() {
+        base.permits(flag::DERIVE)?;
+    }
     let kind = template.number(a::KEY_TYPE).unwrap_or(k::GENERIC_SECRET);
     ensure(matches!(kind, k::AES | k::DES2 | k::DES3) || is_generic(kind), rv::TEMPLATE_INCONSISTENT)?;
     attributes::check(&template, k::SECRET, Some(kind))?;

@@ -92,6 +92,12 @@ fn a_hash_of_a_key_is_a_key() {
     let flags = |key: &[u8]| card.attributes(key, flag::EXTRACTABLE, &[]).unwrap().0;
     let made = derive(&card, &kept, &plain(m::SHA512_KEY_DERIVATION), &generic(64)).unwrap();
     assert_eq!((flags(&kept), flags(&made[0])), (0, 0));
+    // A key that may be used as data needs no other leave to be hashed.
+    for (data, wanted) in [(true, Ok(())), (false, Err(rv::KEY_FUNCTION_NOT_PERMITTED))] {
+        let uses = [(a::DERIVE, false), (a::IBM_USE_AS_DATA, data)];
+        let base = card.import(k::SECRET, k::GENERIC_SECRET, b"0123456789abcdef", &uses).unwrap();
+        assert_eq!(derive(&card, &base, &plain(m::SHA256_KEY_DERIVATION), &aes).map(drop), wanted);
+    }
     let too_long = derive(&card, &base, &plain(m::SHA_1), &generic(16));
     assert_eq!(too_long, Err(rv::MECHANISM_INVALID));
     let too_long = derive(&card, &base, &plain(m::SHA1_KEY_DERIVATION), &generic(21));

@@ -93,8 +93,9 @@ const fn digest(kind: u32, core: CK_MECHANISM_TYPE) -> Entry {
     entry(kind, core, Family::Digest, (0, 0), DIGEST)
 }
 
+/// Programs look at the sizes in bits: half of the hash is the least that new domains take ([`c::HMAC_ANY`]).
 const fn hmac(kind: u32, core: CK_MECHANISM_TYPE, hash: u32) -> Entry {
-    entry(kind, core, Family::Mac(hash), (1, 4096), SIGNS)
+    entry(kind, core, Family::Mac(hash), (4 * hash, 8 * 4096), SIGNS)
 }
 
 const fn mac(kind: u32, core: CK_MECHANISM_TYPE) -> Entry {

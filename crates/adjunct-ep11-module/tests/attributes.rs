@@ -65,6 +65,12 @@ fn a_secret_key_may_be_called_able_to_do_all() {
 }
 
 #[test]
+fn an_hmacs_sizes_are_bits_from_half_of_the_hash_on() {
+    let answer = card().call(F::GetMechanismInfo, &[&m::SHA256_HMAC.to_be_bytes()]).unwrap();
+    assert_eq!(answer[0][..8], [128_u32, 32768].map(u32::to_be_bytes).concat()[..]);
+}
+
+#[test]
 fn what_a_template_leaves_out_has_defaults() {
     let card = card();
     let uses = flag::SIGN | flag::VERIFY | flag::ENCRYPT | flag::DECRYPT;

@@ -16,8 +16,15 @@ mod watch;
 
 use adjunct_card_state::arguments::Arguments;
 use clap::Parser as _;
+use rustix::process::{Pid, Signal, getppid, set_parent_process_death_signal};
 use service::Entry;
 use std::process::ExitCode;
+
+/// Has the system end this process when its parent ends; whether that is the process of this number still.
+fn ends_with(parent: i32) -> bool {
+    let asked = set_parent_process_death_signal(Some(Signal::TERM));
+    asked.is_ok() && getppid().map(Pid::as_raw_nonzero).is_some_and(|pid| pid.get() == parent)
+}
 
 /// Runs adjunctd with these services, or by its first argument a card's process of one of them.
 pub fn run(services: &'static [Entry]) -> ExitCode {
@@ -29,6 +36,9 @@ pub fn run(services: &'static [Entry]) -> ExitCode {
             let folder = arguments.folder();
             if arguments.prepare {
                 daemon::prepare(&folder)
+            } else if !arguments.parent.is_none_or(ends_with) {
+                // It has ended already.
+                Ok(())
             } else {
                 daemon::run(daemon::Options { folder, config: arguments.config, files: arguments.files, services })
             }

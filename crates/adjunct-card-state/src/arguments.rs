@@ -32,6 +32,9 @@ pub struct Arguments {
     /// Where the files are that cards keep when they end [default: /var/lib/adjunct/cards; with another folder its `files`]
     #[arg(long, value_name = "DIR", hide = true)]
     pub files: Option<PathBuf>,
+    /// End as by SIGTERM when the process of this number ends, which has to be its parent
+    #[arg(long, value_name = "PID", hide = true)]
+    pub parent: Option<i32>,
     /// Only make the shared memory by which programs see how crowded the machine is: what a service does as root before it starts the
     /// daemon as another user
     #[arg(long)]

@@ -152,6 +152,20 @@ fn keys_are_kept_where_that_is_asked_for() {
 }
 
 #[test]
+fn it_ends_with_the_command_however_that_ends() {
+    let runtime = tempfile::tempdir().unwrap();
+    let mut dev = Dev::start(&[], Some(runtime.path()));
+    dev.child.kill().unwrap();
+    dev.child.wait().unwrap();
+    let folder = Folder::at(&dev.folder);
+    let limit = std::time::Instant::now() + std::time::Duration::from_secs(30);
+    while !matches!(state::read(&folder.state()), Err(state::Error::NotRunning)) {
+        assert!(std::time::Instant::now() < limit, "adjunctd runs still");
+        std::thread::sleep(std::time::Duration::from_millis(10));
+    }
+}
+
+#[test]
 fn without_a_daemon_one_line_says_so() {
     let nothing = tempfile::tempdir().unwrap();
     for words in [&["ep11", "domains"][..], &["ep11", "wk", "show"], &["cards", "unlock"], &["cards", "audit", "show"]]

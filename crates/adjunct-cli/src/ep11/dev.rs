@@ -120,6 +120,8 @@ pub(super) fn run(args: &Args) -> Result<ExitCode, Failure> {
     std::fs::write(&config, text).map_err(at(&config))?;
     let mut command = Command::new(&program);
     command.arg("--folder").arg(folder.path()).arg("--config").arg(&config);
+    // Whatever ends this process ends the daemon.
+    command.arg("--parent").arg(std::process::id().to_string());
     let files = args.keep.clone().unwrap_or_else(|| temporary.path().join("files"));
     command.arg("--files").arg(&files);
     if let Some(keep) = &args.keep {

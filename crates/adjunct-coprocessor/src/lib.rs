@@ -1,6 +1,6 @@
 //! What coprocessors of secure keys share, whatever their mode (EP11, CCA).
 //!
-//! * [`state`], [`registers`], [`unit`], [`control`]: domains with their master keys, and what administrators rule: control points, attributes,
+//! * [`state`], [`registers`], [`mod@unit`], [`control`]: domains with their master keys, and what administrators rule: control points, attributes,
 //!   administrators.
 //! * [`keeper`]: the state as the card's threads read and change it: a change is on disk before it is answered, and in the audit log.
 //! * [`vault`], [`seal`]: the state, encrypted in one file that is whole after each crash; what opens it: a TPM, a credential of systemd's, a passphrase, or

@@ -116,8 +116,15 @@ pub(super) struct Peer<'a> {
     pub(super) of: u32,
     /// The user beside root who may be at the other side.
     pub(super) owner: u32,
+    /// Whether the socket is in the folder of the machine's daemon, whose owner may be there, too: root has made that folder.
+    pub(super) of_machine: bool,
     /// Whether the socket is asked under a filter of system calls, too.
     pub(super) under_filters: bool,
+}
+
+/// The user whose processes listen in the folder of the machine's daemon.
+fn owner_of_machine() -> Option<u32> {
+    rustix::fs::stat(crate::SYSTEM).ok().map(|folder| folder.st_uid)
 }
 
 /// A connection.
@@ -197,7 +204,13 @@ impl Connection {
     /// Makes a connection to an accelerator, by a daemon of root or of the user who made the page.
     fn new(client: &Client) -> Result<Connection, Refused> {
         let begin = crowd::cpu_time();
-        let peer = Peer { address: &client.address, of: 0, owner: client.owner, under_filters: client.under_filters };
+        let peer = Peer {
+            address: &client.address,
+            of: 0,
+            owner: client.owner,
+            of_machine: false,
+            under_filters: client.under_filters,
+        };
         Connection::open(&peer).inspect(|_| {
             client.page.connected(Side::Program, crowd::cpu_time().saturating_sub(begin));
         })
@@ -215,7 +228,7 @@ impl Connection {
             // It does not wait: where too many wait to be accepted, it fails.
             rustix::net::connect(&socket, to.address)?;
             let peer = peer(&socket)?;
-            if peer != 0 && peer != to.owner {
+            if peer != 0 && peer != to.owner && !(to.of_machine && owner_of_machine() == Some(peer)) {
                 return Err(Errno::PERM);
             }
             let socket = match rustix::io::fcntl_dupfd_cloexec(&socket, LOWEST) {

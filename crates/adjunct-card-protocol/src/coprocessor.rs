@@ -15,7 +15,7 @@
 
 use crate::connection::{self, Peer, Refused};
 use crate::frame::{self, FIELD, Frame, HEAD, Head, Service};
-use crate::secure::{Field, Status, address, is_for_tests, number_of, places as places_of, settings};
+use crate::secure::{Field, Status, address, is_for_tests, is_machine, number_of, places as places_of, settings};
 use crate::{crowd, reference, wire};
 use adjunct_base::memory::zeros;
 use std::path::PathBuf;
@@ -156,7 +156,7 @@ fn ask(place: Place, head: &Head, message: &[u8], until: u64) -> Result<Zeroizin
     for (folder, path) in folders(head.service) {
         let Some(address) = address(path, mode, number) else { continue };
         let of = number_of(head.service, folder, number);
-        let peer = Peer { address: &address, of, owner, under_filters: true };
+        let peer = Peer { address: &address, of, owner, of_machine: is_machine(path), under_filters: true };
         match connection::converse_whole(&peer, head, message, LONGEST, until, is_reply) {
             Ok(reply) => return output(reply, is_reply),
             Err(Refused::Unreachable | Refused::Nobody) => {}

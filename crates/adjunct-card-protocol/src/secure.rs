@@ -207,6 +207,11 @@ pub(crate) fn number_of(service: Service, folder: usize, place: Place) -> u32 {
     (service as u32) << 24 | place ^ (folder as u32) << 31
 }
 
+/// Whether a folder is that of the machine's daemon.
+pub(crate) fn is_machine(folder: &Path) -> bool {
+    folder == Path::new(crate::SYSTEM)
+}
+
 /// Whether a folder's sockets of test services count.
 pub(crate) fn is_for_tests(folder: &Path) -> bool {
     let real = folder.canonicalize();
@@ -345,7 +350,8 @@ impl Key {
         (call, parameters, input, most): (Call, &[u8], &[u8], usize),
         until: u64,
     ) -> Result<Said, Error> {
-        let address = settings.folders.get(folder).and_then(|folder| address(folder, self.mode, place));
+        let path = settings.folders.get(folder);
+        let address = path.and_then(|folder| address(folder, self.mode, place));
         let Some(address) = address else { return Ok(Said::Not(Refusal::Nobody)) };
         let head = Head { domain: place as u8, ..head };
         let fields: [(u16, &[u8]); 3] =
@@ -355,7 +361,13 @@ impl Key {
         let mut answer = zeros(frame::HEAD + FIELD + most)?;
         let owner = rustix::process::geteuid().as_raw();
         let of = number_of(self.service, folder, place);
-        let peer = Peer { address: &address, of, owner, under_filters: settings.under_filters };
+        let peer = Peer {
+            address: &address,
+            of,
+            owner,
+            of_machine: path.is_some_and(|path| is_machine(path)),
+            under_filters: settings.under_filters,
+        };
         let is_reply = |message: &[u8]| reply(message, self.service, call, head.number).is_some();
         let length = match connection::converse(&peer, &message, &mut answer, until, is_reply) {
             Ok(length) => length,

@@ -3,9 +3,11 @@
 //! | bytes | |
 //! | --- | --- |
 //! | 16 | initial vector, random |
-//! | n * 16 | AES-CBC with the padding of PKCS #7 of what is wrapped |
-//! | 32 | HMAC-SHA-256 of all before it, under the MAC key |
+//! | n * 16 | AES-256-CBC with the padding of PKCS #7 of what is wrapped |
+//! | 32 | HMAC-SHA-256 of all before it |
 //!
+//! The keys of both are SHA-256 of a label and the wrapping key or the MAC key: a program that may decrypt or sign with those themselves can neither read nor change
+//! what is wrapped.
 //! What is wrapped, numbers big-endian: version 1 and the class (1 byte each), two zeros, the type (4), boolean attributes (4), bytes of the value (4), the
 //! value (of a private key its PKCS #8). IBM's form is not public; this one is ours. Both wrapping key and MAC key are bound to their attributes, and so is the key.
 
@@ -14,7 +16,7 @@ use crate::error::{Result, Rv, ensure, fail};
 use crate::key::{Key, Material};
 use crate::keys::Secret;
 use crate::mechanisms::Wanted;
-use adjunct::ops::digest::SHA256;
+use adjunct::ops::digest::{Part, SHA256};
 use adjunct::ops::mac::hmac_within;
 use adjunct::ops::random::random;
 use adjunct_ep11_wire::codes::{flag, key as k, rv};
@@ -35,15 +37,28 @@ fn check(mechanism: &Wanted<'_>, with: &Key, authenticating: &Key, usage: u32, t
     authenticating.permits(usage)
 }
 
+/// A key for this form alone, made of one that programs use. No call gives a digest of these labels and a key.
+fn own(label: &[u8], key: &Key) -> Result<Secret> {
+    let mut own = Secret::default();
+    let mut digest = Part::new(&SHA256);
+    digest.update(label);
+    digest.update(key.material.held.clear_value()?);
+    digest.finish(&mut own[..]);
+    Ok(own)
+}
+
 fn mac(key: &Key, parts: &[&[u8]]) -> Result<Secret> {
     let mut sum = Secret::default();
-    hmac_within(&SHA256, key.material.held.clear_value()?, parts, &mut sum[..])?;
+    let own = own(b"adjunct EP11 attribute-bound wrapping, MAC key", key)?;
+    hmac_within(&SHA256, &own[..], parts, &mut sum[..])?;
     Ok(sum)
 }
 
 fn cbc(iv: &[u8], with: &Key, encrypt: bool, input: &[u8]) -> Result<Bytes> {
     let mechanism = Mechanism::new(CKM_AES_CBC_PAD, Params::Bytes(iv));
-    let mut cipher = mechanism.cipher(with.material.held.clone(), encrypt)?;
+    let own = own(b"adjunct EP11 attribute-bound wrapping, wrapping key", with)?;
+    let own = Material::secret(k::AES, Zeroizing::new(own.to_vec()))?;
+    let mut cipher = mechanism.cipher(own.held.clone(), encrypt)?;
     crate::cipher::once(&mut *cipher, input)
 }
 

@@ -8,6 +8,7 @@ use crate::key::{Key, Material};
 use crate::mechanisms::{Family, Wanted, flags};
 use crate::sessions;
 use adjunct_ep11_wire::attributes::Template;
+use adjunct_ep11_wire::blob::SESSION;
 use adjunct_ep11_wire::codes::{attribute as a, control as c, flag, key as k, mechanism as m, rv};
 use adjunct_ep11_wire::mechanism::Parameter;
 use adjunct_mechanisms::mechanism::derive::agree::{Agree, Kdf};
@@ -37,10 +38,24 @@ pub(crate) fn derive(context: &Context<'_>) -> Result<Results> {
     let kind = template.number(a::KEY_TYPE).unwrap_or(k::GENERIC_SECRET);
     ensure(matches!(kind, k::AES | k::DES2 | k::DES3) || is_generic(kind), rv::TEMPLATE_INCONSISTENT)?;
     attributes::check(&template, k::SECRET, Some(kind))?;
+    let other = match mechanism.parameter {
+        Parameter::Kem { secret, .. } if !secret.is_empty() => Some(context.key(secret)?),
+        _ => None,
+    };
     // A public key, with which a KEM encapsulates, says nothing of what may be extracted.
-    let origin = if base.material.class == k::PUBLIC { Origin::Unwrapped } else { Origin::Derived(base.head.flags) };
-    let own = attributes::flags(context, &template, k::SECRET, kind, origin)?;
-    if base.has(flag::ATTRBOUND) && own & flag::ATTRBOUND == 0 {
+    let origin = match &other {
+        Some(other) => Origin::Derived(other.head.flags),
+        None if base.material.class == k::PUBLIC => Origin::Unwrapped,
+        None => Origin::Derived(base.head.flags),
+    };
+    let mut own = attributes::flags(context, &template, k::SECRET, kind, origin)?;
+    if let Some(other) = &other {
+        own = limited(own, other, &session)?;
+    }
+    // A peer's share, or a KEM's secret, is known to whoever made it: such a key is no part of what is bound to its attributes.
+    ensure(own & flag::ATTRBOUND == 0 || is_data && base.has(flag::ATTRBOUND), rv::TEMPLATE_INCONSISTENT)?;
+    let is_bound = base.has(flag::ATTRBOUND) || other.as_ref().is_some_and(|other| other.has(flag::ATTRBOUND));
+    if is_bound && own & flag::ATTRBOUND == 0 {
         context.allow(&[c::DERIVE_NON_AB])?;
     }
     let wanted = length(&template, kind)?;
@@ -49,7 +64,7 @@ pub(crate) fn derive(context: &Context<'_>) -> Result<Results> {
         Family::Agree(raw) => agree(&mechanism, raw, &base, wanted)?,
         Family::HashKey(hash) => first(hashed(hash, base.material.held.clear_value()?)?, wanted)?,
         Family::Kem => {
-            let (secret, ciphertext) = kem(context, &mechanism, &base, wanted)?;
+            let (secret, ciphertext) = kem(context, &mechanism, (&base, other.as_deref()), wanted)?;
             beside = ciphertext;
             secret
         }
@@ -62,6 +77,15 @@ pub(crate) fn derive(context: &Context<'_>) -> Result<Results> {
     let mut sum = key.material.sum();
     sum.append(&mut beside);
     Ok(vec![key.seal(context.domain.sealing()?)?, Bytes::new(sum)])
+}
+
+/// The boolean attributes of a key that has another secret key within it: no more may be done with it than with that one.
+fn limited(own: u32, other: &Key, session: &[u8; SESSION]) -> Result<u32> {
+    let leaves = flag::EXTRACTABLE | flag::PROTKEY_EXTRACTABLE;
+    ensure(own & leaves & !other.head.flags == 0, rv::TEMPLATE_INCONSISTENT)?;
+    let is_free = other.head.session == [0; SESSION];
+    ensure(is_free || other.head.session == *session, rv::TEMPLATE_INCONSISTENT)?;
+    Ok(own | other.head.flags & flag::WRAP_WITH_TRUSTED)
 }
 
 /// The length that a template asks for, or that its type of key has.
@@ -124,12 +148,17 @@ fn hybrid(kdf: u32) -> Result<(bool, Kdf)> {
 }
 
 /// A secret that is encapsulated, with its ciphertext, or decapsulated.
-fn kem(context: &Context<'_>, mechanism: &Wanted<'_>, base: &Key, wanted: Option<usize>) -> Result<(Secret, Vec<u8>)> {
-    let Parameter::Kem { mode, kdf, prepend, ciphertext, shared, secret } = mechanism.parameter else {
+fn kem(
+    context: &Context<'_>,
+    mechanism: &Wanted<'_>,
+    (base, other): (&Key, Option<&Key>),
+    wanted: Option<usize>,
+) -> Result<(Secret, Vec<u8>)> {
+    let Parameter::Kem { mode, kdf, prepend, ciphertext, shared, .. } = mechanism.parameter else {
         return fail(INVALID);
     };
     let (is_hybrid, kdf) = hybrid(kdf)?;
-    ensure(is_hybrid != secret.is_empty() && (is_hybrid || !prepend && shared.is_empty()), INVALID)?;
+    ensure(is_hybrid == other.is_some() && (is_hybrid || !prepend && shared.is_empty()), INVALID)?;
     let key = base.material.held.key()?;
     let Core::MlKem(key) = &*key else { return fail(rv::KEY_TYPE_INCONSISTENT) };
     context.allow(&[c::PQC, c::ML_KEM])?;
@@ -147,17 +176,20 @@ fn kem(context: &Context<'_>, mechanism: &Wanted<'_>, base: &Key, wanted: Option
         }
         _ => return fail(INVALID),
     };
-    if !is_hybrid {
+    let Some(other) = other else {
         return Ok((first(Zeroizing::new(own.to_vec()), wanted)?, made));
-    }
-    let other = context.key(secret)?;
+    };
     ensure(other.material.class == k::SECRET, rv::KEY_TYPE_INCONSISTENT)?;
     other.permits(flag::USE_AS_DATA)?;
     let other = other.material.held.clear_value()?;
     let parts = if prepend { [other, &own[..]] } else { [&own[..], other] };
     let both = Zeroizing::new(parts.concat());
     let value = match kdf {
-        Kdf::None => first(both, wanted)?,
+        // A part of it would be a part of the other secret, which may be the whole of that or a byte.
+        Kdf::None => {
+            ensure(wanted.is_none_or(|wanted| wanted == both.len()), rv::KEY_SIZE_RANGE)?;
+            both
+        }
         kdf => kdf.derive(&both, shared, wanted).map_err(Rv::from)?,
     };
     Ok((value, made))

@@ -135,6 +135,9 @@ pub trait Keys: Send + Sync {
     /// What a domain has now; `None` where there is no such domain. Each request asks once, so it is quick.
     fn domain(&self, domain: u8) -> Option<Domain>;
 
+    /// Forgets what it has of keys beside those that are in use now.
+    fn forget(&self) {}
+
     /// Who keeps what administrators rule; `None` where nothing is administered by commands.
     fn administration(&self) -> Option<&dyn Administration> {
         None

@@ -109,6 +109,7 @@ impl Module {
     /// Forgets all opened keys: for a domain whose keys are cleared.
     pub fn forget(&self) {
         self.cache.wipe();
+        self.keys.forget();
     }
 
     /// Known answers of AES, SHA-2, HMAC, RSA, ECDSA, the random generator.

@@ -1,6 +1,7 @@
 //! m_GetAttributeValue and m_SetAttributeValue.
 
 use crate::attributes;
+use crate::blob::Head;
 use crate::context::{Bytes, Context, Results};
 use crate::error::{Result, Rv, ensure, fail};
 use crate::key::Key;
@@ -24,7 +25,7 @@ pub(crate) fn get(context: &Context<'_>) -> Result<Results> {
             (a::IBM_LOGIN_SESSION, _) => (*kind, Owned::Bytes(key.head.session.to_vec())),
             (a::IBM_MACED_PUBLIC_KEY_INFO, _) => {
                 let with = with.ok_or(Rv(rv::ATTRIBUTE_TYPE_INVALID))?;
-                (*kind, Owned::Bytes(spki::seal(with, &key.head, &key.material.spki()?)?.to_vec()))
+                (*kind, Owned::Bytes(spki::seal(with, &public_head(&key), &key.material.spki()?)?.to_vec()))
             }
             (kind, false) => (kind, Owned::Bytes(bytes(&key, kind)?)),
         });
@@ -35,6 +36,16 @@ pub(crate) fn get(context: &Context<'_>) -> Result<Results> {
     });
     let answer = Template { mask: question.mask, flags: key.head.flags & question.mask, values: values.collect() };
     Ok(vec![Bytes::new(answer.to_bytes())])
+}
+
+/// What stands before a public key: its own head, or of a private key what its public half may do.
+fn public_head(key: &Key) -> Head {
+    let mut head = key.head;
+    if key.material.class != k::PUBLIC {
+        let uses = strength::uses(k::PUBLIC, key.material.kind) & !(flag::WRAP | flag::DERIVE);
+        head.flags = flag::MODIFIABLE | uses;
+    }
+    head
 }
 
 enum Owned {
@@ -91,12 +102,7 @@ fn changed(context: &Context<'_>, key: &Key, wanted: &Template<'_>) -> Result<u3
     )?;
     let modifiable = key.has(flag::MODIFIABLE) || key.has(flag::RESTRICTABLE) && up == 0;
     ensure(change == 0 || modifiable, rv::ATTRIBUTE_READ_ONLY)?;
-    let only_down = flag::EXTRACTABLE | flag::MODIFIABLE | flag::PROTKEY_EXTRACTABLE | flag::RESTRICTABLE;
-    ensure(up & only_down == 0, rv::ATTRIBUTE_READ_ONLY)?;
-    if up & flag::TRUSTED != 0 {
-        ensure(class != k::PRIVATE, rv::TEMPLATE_INCONSISTENT)?;
-        context.allow(&[c::USER_SET_TRUSTED])?;
-    }
+    ensure(up & (flag::DOWNWARD | flag::RESTRICTABLE) == 0, rv::ATTRIBUTE_READ_ONLY)?;
     if change & flag::ATTRBOUND != 0 {
         ensure(class == k::PUBLIC && down & flag::ATTRBOUND == 0, rv::ATTRIBUTE_READ_ONLY)?;
         context.allow(&[c::USER_SET_ATTRBOUND])?;
@@ -108,6 +114,7 @@ fn changed(context: &Context<'_>, key: &Key, wanted: &Template<'_>) -> Result<u3
     let after = before & !down | up;
     if class != k::PUBLIC {
         strength::allow_uses(context.domain.points, after)?;
+        strength::allow_new_uses(context.domain.points, up)?;
     }
     Ok(after)
 }

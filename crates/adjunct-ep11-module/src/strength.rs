@@ -150,6 +150,16 @@ pub fn allow_uses(points: Points, flags: u32) -> Result {
     combinations.iter().filter(|(has, _)| *has).try_for_each(|(_, point)| points.allow(&[*point]))
 }
 
+/// Checks the control points of uses that a private or secret key gets later. Its blob of before stays usable beside the new one, so that uses that may not be
+/// combined may not be exchanged either.
+///
+/// # Errors
+/// `CKR_FUNCTION_CANCELED`.
+pub fn allow_new_uses(points: Points, up: u32) -> Result {
+    let pairs = [(WRAP | CRYPT, c::WRAP_CRYPT), (SIGN | CRYPT, c::SIGN_CRYPT), (WRAP | SIGN, c::WRAP_SIGN)];
+    pairs.iter().filter(|(pair, _)| up & pair != 0).try_for_each(|(_, point)| points.allow(&[*point]))
+}
+
 /// Checks all control points of a private or secret key that is made or used.
 ///
 /// # Errors

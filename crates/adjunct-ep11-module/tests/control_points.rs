@@ -151,7 +151,6 @@ fn each_control_point_bars_what_it_is_for() {
         ),
         ("use a key without a session", &[c::NONSESSION], Box::new(|| sign(&aes, m::AES_CMAC))),
         ("change attributes", &[c::MODIFY_OBJECTS], Box::new(|| card.set(&aes16, &[(a::SIGN, false)]).map(drop))),
-        ("set trusted", &[c::USER_SET_TRUSTED], Box::new(|| card.set(&aes16, &[(a::TRUSTED, true)]).map(drop))),
         ("bind a public key", &[c::USER_SET_ATTRBOUND], Box::new(set_public)),
         ("derive", &[c::DERIVE, c::KEYGEN_SYMM], Box::new(|| derive(&ec, &with_iv(m::ECDH1_DERIVE, &point)))),
         (

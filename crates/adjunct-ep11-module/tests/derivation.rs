@@ -120,24 +120,26 @@ fn ml_kem_encapsulates_alone_and_with_another_secret() {
         ];
         let mut marks = Vec::new();
         for (kdf, prepend, shared, secret) in kinds {
+            // Without a derivation the key is both secrets, whole.
+            let made_of = generic(if kdf == 0x8000_0001 { 32 + 14 } else { 32 });
             let kem = |mode, ciphertext| {
                 with(m::IBM_ML_KEM, Parameter::Kem { mode, kdf, prepend, ciphertext, shared, secret })
             };
-            let made = derive(&card, &public, &kem(1, b""), &generic(32)).unwrap();
+            let made = derive(&card, &public, &kem(1, b""), &made_of).unwrap();
             let ciphertext = &made[1][7..];
             assert_eq!(ciphertext.len(), ciphertext_length);
-            let back = derive(&card, &private, &kem(2, ciphertext), &generic(32)).unwrap();
+            let back = derive(&card, &private, &kem(2, ciphertext), &made_of).unwrap();
             assert_eq!((mark(&card, &made[0]), &made[1][..7]), (mark(&card, &back[0]), &back[1][..]));
             marks.push(mark(&card, &made[0]));
             // Another ciphertext gives another key, not an error.
             let mut wrong = ciphertext.to_vec();
             wrong[0] ^= 1;
-            let wrong = derive(&card, &private, &kem(2, &wrong), &generic(32)).unwrap();
+            let wrong = derive(&card, &private, &kem(2, &wrong), &made_of).unwrap();
             if !prepend || kdf != 0x8000_0001 {
                 assert_ne!(mark(&card, &wrong[0]), mark(&card, &made[0]));
             }
-            assert_eq!(derive(&card, &private, &kem(1, b""), &generic(32)), Err(rv::KEY_TYPE_INCONSISTENT));
-            let short = derive(&card, &private, &kem(2, &ciphertext[1..]), &generic(32));
+            assert_eq!(derive(&card, &private, &kem(1, b""), &made_of), Err(rv::KEY_TYPE_INCONSISTENT));
+            let short = derive(&card, &private, &kem(2, &ciphertext[1..]), &made_of);
             assert_eq!(short, Err(rv::MECHANISM_PARAM_INVALID));
         }
         let not = card.secret(k::GENERIC_SECRET, b"another secret");
@@ -146,4 +148,41 @@ fn ml_kem_encapsulates_alone_and_with_another_secret() {
         let refused = derive(&card, &public, &with(m::IBM_ML_KEM, hybrid), &generic(32));
         assert_eq!(refused, Err(rv::KEY_FUNCTION_NOT_PERMITTED));
     }
+}
+
+#[test]
+fn the_other_secret_of_a_hybrid_does_not_leave_by_it() {
+    let card = card();
+    let set = template(DERIVES, &[(a::IBM_PARAMETER_SET, Value::Number(1))]);
+    let [_, public] = card.pair(m::IBM_ML_KEM_KEY_PAIR_GEN, &set, &template(DERIVES, &[])).unwrap();
+    let victim =
+        card.import(k::SECRET, k::AES, &[7; 16], &[(a::IBM_USE_AS_DATA, true), (a::EXTRACTABLE, false)]).unwrap();
+    let kem = |kdf, prepend| {
+        let parameter = Parameter::Kem { mode: 1, kdf, prepend, ciphertext: b"", shared: b"", secret: &victim };
+        with(m::IBM_ML_KEM, parameter)
+    };
+    let generic = |length: u32, leaves: bool| {
+        let kind = (a::KEY_TYPE, Value::Number(k::GENERIC_SECRET));
+        template(&[(a::EXTRACTABLE, leaves)], &[kind, (a::VALUE_LEN, Value::Number(length))])
+    };
+    for (prepend, length) in [(true, 16), (true, 1), (false, 33), (false, 47)] {
+        let part = derive(&card, &public, &kem(0x8000_0001, prepend), &generic(length, false));
+        assert_eq!(part, Err(rv::KEY_SIZE_RANGE), "{length}");
+    }
+    for kdf in [0x8000_0001, 0x8000_0004] {
+        let leaves = derive(&card, &public, &kem(kdf, true), &generic(48, true));
+        assert_eq!(leaves, Err(rv::TEMPLATE_INCONSISTENT));
+        assert!(derive(&card, &public, &kem(kdf, true), &generic(48, false)).is_ok());
+    }
+}
+
+#[test]
+fn what_a_peer_knows_is_no_key_that_is_bound() {
+    let card = card();
+    let ([alice, _], [bob, _]) = (card.ec(P256, DERIVES), card.ec(P256, DERIVES));
+    let agreed = with_iv(m::ECDH1_DERIVE, &point(&card, &bob));
+    let bound = template(&[(a::IBM_ATTRBOUND, true)], &[(a::KEY_TYPE, Value::Number(k::GENERIC_SECRET))]);
+    assert_eq!(derive(&card, &alice, &agreed, &bound), Err(rv::TEMPLATE_INCONSISTENT));
+    let base = card.secret(k::GENERIC_SECRET, b"abc");
+    assert_eq!(derive(&card, &base, &plain(m::SHA256_KEY_DERIVATION), &bound), Err(rv::TEMPLATE_INCONSISTENT));
 }

@@ -166,7 +166,7 @@ fn what_may_not_leave_does_not() {
     assert_eq!(card.wrap(&kept, &aes, &pad), Err(rv::KEY_UNEXTRACTABLE));
     let choosy = card.aes(16, &[(a::WRAP_WITH_TRUSTED, true)]);
     assert_eq!(card.wrap(&choosy, &aes, &pad), Err(rv::KEY_NOT_WRAPPABLE));
-    let trusted = card.set(&aes, &[(a::TRUSTED, true)]).unwrap();
+    let trusted = card.aes(32, &[WRAPS, &[(a::TRUSTED, true)]].concat());
     assert!(card.wrap(&choosy, &trusted, &pad).is_ok());
     // Nobody vouches for a public key without a MAC, whatever it may do.
     let [_, public] = card.rsa(2048, &[(a::WRAP, true), (a::TRUSTED, true)], &[]);
@@ -182,6 +182,8 @@ fn keys_that_are_bound_keep_their_attributes() {
     let bound = [(a::IBM_ATTRBOUND, true)];
     let kek = card.aes(32, &[&bound[..], WRAPS].concat());
     let [mac, private] = [card.aes(32, &bound), card.ec(P256, &bound)[0].clone()];
+    let mac_alone =
+        card.generate(m::GENERIC_SECRET_KEY_GEN, &template(&bound, &[(a::VALUE_LEN, Value::Number(32))])).unwrap();
     let mechanism = plain(m::IBM_ATTRIBUTEBOUND_WRAP);
     let wrap = |key: &[u8]| card.one(F::WrapKey, &[key, &kek, &mac, &mechanism]);
     let unwrap =
@@ -202,6 +204,13 @@ fn keys_that_are_bound_keep_their_attributes() {
         }
         assert!(unwrap(&wrapped[16..], b"").is_err());
         assert_eq!(unwrap(&wrapped[1..], b""), Err(rv::WRAPPED_KEY_LEN_RANGE));
+        // Who may use both keys for messages, too, neither changes nor reads it.
+        let all = &wrapped[..wrapped.len() - 32];
+        let signed = [all, &card.sign(&mac_alone, &plain(m::SHA256_HMAC), all).unwrap()].concat();
+        let refused = card.call(F::UnwrapKey, &[&signed, &kek, &mac_alone, b"", &mechanism, b""]);
+        assert_eq!(refused, Err(rv::WRAPPED_KEY_INVALID));
+        let read = card.one(F::DecryptSingle, &[&kek, &with_iv(m::AES_CBC, &wrapped[..16]), &all[16..]]).unwrap();
+        assert_ne!(read[..2], [1, if *key == private { 3 } else { 4 }]);
         // Such a key leaves in no other way, and no other key leaves in this one.
         assert_eq!(card.wrap(key, &kek, &with_iv(m::AES_CBC_PAD, &[3; 16])), Err(rv::KEY_NOT_WRAPPABLE));
     }

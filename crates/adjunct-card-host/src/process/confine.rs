@@ -30,15 +30,21 @@ pub fn have_descriptors() {
     }
 }
 
-/// Keeps keys out of core dumps, of other processes' eyes and, where the limit of locked memory allows it, of the swap. All that is mapped
-/// counts for that limit, touched or not, and an allocation that it refuses ends the process: where it is not enough for all that so many
-/// threads may map, and these further bytes, nothing is locked.
+/// Keeps keys out of core dumps and of other processes' eyes.
 ///
 /// # Errors
-/// What the system says of the first two; the third is said by the result.
-pub fn hide_memory(threads: usize, further: usize) -> io::Result<bool> {
+/// What the system says.
+pub fn hide_memory() -> io::Result<()> {
     setrlimit(Resource::Core, Rlimit { current: Some(0), maximum: Some(0) })?;
-    set_dumpable_behavior(DumpableBehavior::NotDumpable)?;
+    Ok(set_dumpable_behavior(DumpableBehavior::NotDumpable)?)
+}
+
+/// Keeps keys out of the swap where the limit of locked memory allows it; whether it does. All that is mapped counts for that limit, touched or not, and an
+/// allocation that it refuses ends the process: where it is not enough for all that so many threads may map, and these further bytes, nothing is locked.
+///
+/// # Errors
+/// What the system says.
+pub fn lock_memory(threads: usize, further: usize) -> io::Result<bool> {
     if !may_lock(OF_ALL + threads as u64 * OF_A_WORKER + further as u64) {
         return Ok(false);
     }

@@ -154,6 +154,8 @@ fn files<S: Service>(daemon: &Link) -> io::Result<Vec<OwnedFd>> {
 /// What the system says.
 pub(crate) fn run<S: Service>(setup: Setup) -> io::Result<()> {
     let workers = setup.workers.max(1);
+    // Before there is any key.
+    confine::hide_memory()?;
     confine::keep_freed_memory();
     confine::have_descriptors();
     let (daemon, state) = inherited::<S>()?;
@@ -176,7 +178,7 @@ pub(crate) fn run<S: Service>(setup: Setup) -> io::Result<()> {
     let card = Arc::new(Card::new(service, state, daemon, workers, setup.limits)?);
     // With the one that watches.
     let of_long_requests = if S::MAX_BULK > 0 { bulk::USERS * setup.limits.bulk_of_user } else { 0 };
-    if !confine::hide_memory(workers + 1, of_long_requests)? {
+    if !confine::lock_memory(workers + 1, of_long_requests)? {
         eprintln!("adjunctd: a card's memory is not locked (RLIMIT_MEMLOCK): keys may get into the swap");
     }
     watch::start()?;

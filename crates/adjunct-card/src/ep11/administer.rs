@@ -100,10 +100,9 @@ impl Ep11 {
         let open = self.opened()?;
         let rules = self.rules();
         let done = open.keeper.change(caller, Some(number), order, |state| step(state, caller, &rules, number, order));
-        done.map_err(|error| error.to_string())?;
-        // Keys that were opened by a wrapping key that is gone.
+        // Keys that were opened by a wrapping key that is gone; also where all was done and its record could not be written.
         open.module.forget();
-        Ok(())
+        done.map_err(|error| error.to_string())
     }
 
     fn status(&self) -> Value {

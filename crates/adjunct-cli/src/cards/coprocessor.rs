@@ -159,11 +159,18 @@ pub(super) fn unlock(args: &Unlock) -> Result<ExitCode, Failure> {
         },
     })?;
     let status = status_of(&folder, card).map_err(Failure::new)?;
-    if adjunct_tool::ask::somebody() {
-        let which = if status["is_new"] == true { "New passphrase" } else { "Passphrase" };
-        output::note(&format!("{which} of card {:02x}: ", card.id));
+    let is_new = status["is_new"] == true;
+    let asked = |words: &str| {
+        if adjunct_tool::ask::somebody() {
+            output::note(&format!("{words} of card {:02x}: ", card.id));
+        }
+        prompt::hidden_line()?.ok_or_else(|| Failure::new("standard input has no passphrase"))
+    };
+    let line = asked(if is_new { "New passphrase" } else { "Passphrase" })?;
+    // A vault that is sealed by a slip of the finger opens never again.
+    if is_new && adjunct_tool::ask::somebody() && asked("Once more, the new passphrase")? != line {
+        return Err(Failure::new("these are two passphrases: nothing is changed"));
     }
-    let line = prompt::hidden_line()?.ok_or_else(|| Failure::new("standard input has no passphrase"))?;
     let passphrase = std::str::from_utf8(&line).map_err(|_| Failure::new("the passphrase is no UTF-8"))?;
     let device = Device { card: card.id, domain: None };
     let status = order(&folder, device, json!({ "order": "unlock", "passphrase": passphrase }))?;

@@ -3,9 +3,9 @@
 use super::failed;
 use adjunct_card_state::config::Config;
 use adjunct_card_state::machine::Mode;
-use adjunct_tool::Failure;
-use std::io::{ErrorKind, Write};
-use std::os::unix::fs::OpenOptionsExt;
+use adjunct_tool::{Failure, scratch};
+use std::io::ErrorKind;
+use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
 /// The text of the configuration with an EP11 coprocessor; `None` where it has one. All that stands there stays as it is; without a file, the accelerator that there would be stands in the
@@ -33,24 +33,29 @@ fn added(before: &str, id: u8) -> String {
     format!("{before}{line}{gap}[[card]]\nid = {id}\nmode = \"ep11\"\nseal = \"none\"\n")
 }
 
-/// Writes the file whole, in place of the one that is there.
+/// Writes the file whole, in place of the one that is there, whose owner and mode it keeps; where a link leads to it, the link stays.
 ///
 /// # Errors
 /// What the system says.
 pub(super) fn write(path: &Path, text: &str) -> Result<(), Failure> {
-    let new = path.with_extension("conf.new");
     let written = || {
-        if let Some(folder) = path.parent() {
-            std::fs::create_dir_all(folder)?;
+        let real = match path.canonicalize() {
+            Err(error) if error.kind() == ErrorKind::NotFound => path.to_owned(),
+            real => real?,
+        };
+        let folder = real.parent().unwrap_or(Path::new("/"));
+        std::fs::create_dir_all(folder)?;
+        let before = match std::fs::metadata(&real) {
+            Err(error) if error.kind() == ErrorKind::NotFound => None,
+            before => Some(before?),
+        };
+        let mode = before.as_ref().map_or(0o644, |file| file.mode() & 0o7777);
+        let new = scratch::whole(folder, text.as_bytes(), mode)?;
+        if let Some(before) = before {
+            std::os::unix::fs::fchown(new.as_file(), Some(before.uid()), Some(before.gid()))?;
         }
-        match std::fs::remove_file(&new) {
-            Err(error) if error.kind() != ErrorKind::NotFound => return Err(error),
-            _ => {}
-        }
-        let mut file = std::fs::File::options().write(true).create_new(true).mode(0o644).open(&new)?;
-        file.write_all(text.as_bytes())?;
-        file.sync_all()?;
-        std::fs::rename(&new, path)
+        new.persist(&real).map_err(|error| error.error)?;
+        std::fs::File::open(folder)?.sync_all()
     };
     written().map_err(|error| failed(path, &error))
 }

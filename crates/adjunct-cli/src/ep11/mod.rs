@@ -25,7 +25,7 @@ Examples:
 
 Exit status: 0 done, 1 it failed (one line says why), 2 the command line is wrong.";
 
-/// EP11 coprocessors: wrapping keys, domains, a private one for development
+/// EP11 coprocessors: wrapping keys, domains, one for development
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Args {

@@ -90,8 +90,16 @@ impl Keys for Kept {
         let domains: HashMap<u8, Domain> =
             state.domains().filter_map(|(number, domain)| Some((number, derived(domain)?))).collect();
         let found = domains.get(&domain).cloned();
-        *self.derived.write().unwrap_or_else(PoisonError::into_inner) = Some(Derived { of: state, domains });
+        let mut derived = self.derived.write().unwrap_or_else(PoisonError::into_inner);
+        // Not what has been replaced meanwhile.
+        if Arc::ptr_eq(&self.keeper.state(), &state) {
+            *derived = Some(Derived { of: state, domains });
+        }
         found
+    }
+
+    fn forget(&self) {
+        *self.derived.write().unwrap_or_else(PoisonError::into_inner) = None;
     }
 
     fn administration(&self) -> Option<&dyn Administration> {

@@ -227,7 +227,7 @@ impl Command<'_> {
     fn change(&self, rule: &Rule) -> Done<Bytes> {
         let (mut output, mut head) = (Bytes::default(), None);
         let domain = (rule.of == Of::Domain).then_some(self.context.number);
-        self.keeping.change(self.context.caller, domain, rule.event, &mut |state, detail| {
+        let done = self.keeping.change(self.context.caller, domain, rule.event, &mut |state, detail| {
             self.check(rule, state, detail)?;
             output = self.act(state, detail)?;
             if let Some(unit) = self.counted(rule, state) {
@@ -235,9 +235,13 @@ impl Command<'_> {
             }
             head = Some(self.head(state));
             Ok(())
-        })?;
+        });
+        if head.is_some() {
+            // Also where it was done, and its record could not be written.
+            self.after();
+        }
+        done?;
         self.done.set(head);
-        self.after();
         Ok(output)
     }
 

@@ -1,6 +1,6 @@
 //! Encryption at once: m_EncryptSingle and m_DecryptSingle, and what m_ReencryptSingle and operations of several calls begin with.
 
-use crate::context::{Bytes, Context, Results};
+use crate::context::{Bytes, Context, Results, filled};
 use crate::error::{Result, ensure};
 use crate::key::Key;
 use crate::mechanisms::{Family, Wanted, flags};
@@ -44,10 +44,7 @@ pub(crate) fn begin(
 /// # Errors
 /// Those of mechanisms.
 pub(crate) fn once(cipher: &mut dyn Cipher, input: &[u8]) -> Result<Bytes> {
-    let mut out = adjunct::memory::zeros(cipher.once_length(input.len()))?;
-    let length = cipher.once(input, &mut out)?;
-    out.truncate(length);
-    Ok(out)
+    filled(cipher.once_length(input.len()), |out| cipher.once(input, out))
 }
 
 /// m_EncryptSingle and m_DecryptSingle.

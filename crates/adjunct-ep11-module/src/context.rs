@@ -8,6 +8,7 @@ use crate::sessions::Id;
 use crate::{Module, blob, spki, strength};
 use adjunct_ep11_wire::codes::control;
 use adjunct_ep11_wire::function::Function;
+use adjunct_mechanisms::rv as mechanisms;
 use std::sync::Arc;
 use zeroize::Zeroizing;
 
@@ -24,6 +25,17 @@ pub struct Caller {
 
 /// A result of a function; wiped when it goes.
 pub type Bytes = Zeroizing<Vec<u8>>;
+
+/// What a mechanism writes, of which it says the length: at most `most` bytes.
+///
+/// # Errors
+/// `CKR_HOST_MEMORY`; the mechanism's.
+pub(crate) fn filled(most: usize, write: impl FnOnce(&mut [u8]) -> mechanisms::Result<usize>) -> Result<Bytes> {
+    let mut out = adjunct::memory::zeros(most)?;
+    let length = write(&mut out)?;
+    out.truncate(length);
+    Ok(out)
+}
 
 /// The results of a function, as many as [`Function::results`] has.
 pub type Results = Vec<Bytes>;

@@ -1,6 +1,6 @@
 //! Signatures and MACs at once: m_SignSingle and m_VerifySingle, and what operations of several calls begin with.
 
-use crate::context::{Context, Results};
+use crate::context::{Bytes, Context, Results, filled};
 use crate::error::{Result, ensure};
 use crate::key::Key;
 use crate::mechanisms::{Family, Wanted, flags};
@@ -62,15 +62,20 @@ pub(crate) fn verifier(context: &Context<'_>, mechanism: &Wanted<'_>, key: &Key)
     Ok(check(context, mechanism, key, false)?.verifier(key.material.held.clone())?)
 }
 
+/// The signature of a whole message.
+///
+/// # Errors
+/// Those of mechanisms.
+pub(crate) fn once(signer: &mut dyn Signer, data: &[u8]) -> Result<Bytes> {
+    filled(signer.length(), |out| signer.once(data, out))
+}
+
 /// m_SignSingle.
 pub(crate) fn single(context: &Context<'_>) -> Result<Results> {
     let mechanism = Wanted::read(context.argument(1), flags::SIGN)?;
     let key = context.key(context.argument(0))?;
     let mut signer = signer(context, &mechanism, &key)?;
-    let mut out = adjunct::memory::zeros(signer.length())?;
-    let length = signer.once(context.argument(2), &mut out)?;
-    out.truncate(length);
-    Ok(vec![out])
+    Ok(vec![once(&mut *signer, context.argument(2))?])
 }
 
 /// m_VerifySingle.

@@ -1,7 +1,7 @@
 //! Keys that leave: m_WrapKey.
 
 use crate::bound;
-use crate::context::{Context, Results};
+use crate::context::{Context, Results, filled};
 use crate::error::{Result, ensure, fail};
 use crate::key::Key;
 use crate::mechanisms::{Family, Wanted, flags};
@@ -63,8 +63,5 @@ pub(crate) fn wrap(context: &Context<'_>) -> Result<Results> {
     }
     ensure(authenticating.is_empty(), rv::ARGUMENTS_BAD)?;
     let leaving = wrapping::wrap(mechanism.core()?, &with.material.held, &key.material.held)?;
-    let mut out = adjunct::memory::zeros(leaving.length())?;
-    let length = leaving.wrap(&mut out)?;
-    out.truncate(length);
-    Ok(vec![out])
+    Ok(vec![filled(leaving.length(), |out| leaving.wrap(out))?])
 }

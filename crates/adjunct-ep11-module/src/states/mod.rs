@@ -21,12 +21,12 @@
 //! | 32 | | mechanism, value, running operation, zeros |
 
 use crate::blob::{self, BLOCK, Head};
-use crate::context::{Bytes, Context, Results};
+use crate::context::{Bytes, Context, Results, filled};
 use crate::error::{Result, Rv, ensure, fail};
 use crate::key::{Key, Material};
 use crate::keys::{Purpose, WrappingKey};
 use crate::mechanisms::{Wanted, flags};
-use crate::{cipher, sign, strength};
+use crate::{cipher, digest, sign, strength};
 use adjunct_ep11_wire::codes::{key as k, rv};
 use adjunct_ep11_wire::function::Function;
 use adjunct_mechanisms::operation::{Again, Cipher, Digester, Signer, Verifier};
@@ -153,10 +153,7 @@ impl Operation {
             Operation::Sign(operation) => operation.update(data)?,
             Operation::Verify(operation) => operation.update(data)?,
             Operation::Cipher(operation) => {
-                let mut out = adjunct::memory::zeros(operation.update_length(data.len()))?;
-                let length = operation.update(data, &mut out)?;
-                out.truncate(length);
-                return Ok(Some(out));
+                return filled(operation.update_length(data.len()), |out| operation.update(data, out)).map(Some);
             }
         }
         Ok(None)
@@ -164,29 +161,15 @@ impl Operation {
 
     /// Ends the operation; `signature` is what is verified.
     fn end(&mut self, signature: &[u8]) -> Result<Option<Bytes>> {
-        let (mut out, length) = match self {
-            Operation::Digest(operation) => {
-                let mut out = adjunct::memory::zeros(operation.size())?;
-                operation.finish(&mut out);
-                return Ok(Some(out));
-            }
-            Operation::Sign(operation) => {
-                let mut out = adjunct::memory::zeros(operation.length())?;
-                let length = operation.finish(&mut out)?;
-                (out, length)
-            }
-            Operation::Cipher(operation) => {
-                let mut out = adjunct::memory::zeros(operation.final_length())?;
-                let length = operation.finish(&mut out)?;
-                (out, length)
-            }
+        Ok(Some(match self {
+            Operation::Digest(operation) => digest::finish(&mut **operation)?,
+            Operation::Sign(operation) => filled(operation.length(), |out| operation.finish(out))?,
+            Operation::Cipher(operation) => filled(operation.final_length(), |out| operation.finish(out))?,
             Operation::Verify(operation) => {
                 operation.finish(signature)?;
                 return Ok(None);
             }
-        };
-        out.truncate(length);
-        Ok(Some(out))
+        }))
     }
 }
 
@@ -329,12 +312,7 @@ fn end(context: &Context<'_>, kind: Kind, call: Call) -> Result<Results> {
     let data = context.argument(1);
     match &mut operation {
         Operation::Cipher(operation) => Ok(vec![cipher::once(&mut **operation, data)?]),
-        Operation::Sign(operation) => {
-            let mut out = adjunct::memory::zeros(operation.length())?;
-            let length = operation.once(data, &mut out)?;
-            out.truncate(length);
-            Ok(vec![out])
-        }
+        Operation::Sign(operation) => Ok(vec![sign::once(&mut **operation, data)?]),
         other => {
             other.update(data)?;
             Ok(other.end(signature)?.into_iter().collect())

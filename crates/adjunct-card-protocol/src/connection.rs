@@ -27,6 +27,7 @@ use rustix::net::addr::{SocketAddrArg, SocketAddrLen, SocketAddrOpaque};
 use rustix::net::sockopt::socket_cookie;
 use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketAddrUnix, SocketFlags, SocketType};
 use rustix::thread::{SecureComputingMode, secure_computing_mode};
+use std::path::Path;
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 use std::sync::atomic::{AtomicI32, AtomicU32, AtomicU64};
 
@@ -120,6 +121,14 @@ pub(super) struct Peer<'a> {
     pub(super) of_machine: bool,
     /// Whether the socket is asked under a filter of system calls, too.
     pub(super) under_filters: bool,
+}
+
+impl<'a> Peer<'a> {
+    /// The socket of a card's domain in a daemon's folder: root's, the user's own, or the machine's daemon's in its folder.
+    pub(super) fn of_domain(address: &'a SocketAddrUnix, of: u32, folder: &Path, under_filters: bool) -> Peer<'a> {
+        let owner = rustix::process::geteuid().as_raw();
+        Peer { address, of, owner, of_machine: folder == Path::new(crate::SYSTEM), under_filters }
+    }
 }
 
 /// The user whose processes listen in the folder of the machine's daemon.

@@ -15,7 +15,7 @@
 
 use crate::connection::{self, Peer, Refused};
 use crate::frame::{self, FIELD, Frame, HEAD, Head, Service};
-use crate::secure::{Field, Status, address, is_for_tests, is_machine, number_of, places as places_of, settings};
+use crate::secure::{Field, Status, address, is_for_tests, number_of, places as places_of, settings};
 use crate::{crowd, reference, wire};
 use adjunct_base::memory::zeros;
 use std::path::PathBuf;
@@ -151,12 +151,10 @@ pub fn exchange(
 fn ask(place: Place, head: &Head, message: &[u8], until: u64) -> Result<Zeroizing<Vec<u8>>, Failed> {
     let mode = reference::mode(head.service).ok_or(Failed::Nobody)?;
     let number = u32::from(place.card) << 16 | u32::from(place.domain);
-    let owner = rustix::process::geteuid().as_raw();
     let is_reply = |reply: &Head| Head { status: 0, ..*reply } == *head;
     for (folder, path) in folders(head.service) {
         let Some(address) = address(path, mode, number) else { continue };
-        let of = number_of(head.service, folder, number);
-        let peer = Peer { address: &address, of, owner, of_machine: is_machine(path), under_filters: true };
+        let peer = Peer::of_domain(&address, number_of(head.service, folder, number), path, true);
         match connection::converse_whole(&peer, head, message, LONGEST, until, is_reply) {
             Ok(reply) => return output(reply, is_reply),
             Err(Refused::Unreachable | Refused::Nobody) => {}

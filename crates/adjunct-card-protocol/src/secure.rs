@@ -207,11 +207,6 @@ pub(crate) fn number_of(service: Service, folder: usize, place: Place) -> u32 {
     (service as u32) << 24 | place ^ (folder as u32) << 31
 }
 
-/// Whether a folder is that of the machine's daemon.
-pub(crate) fn is_machine(folder: &Path) -> bool {
-    folder == Path::new(crate::SYSTEM)
-}
-
 /// Whether a folder's sockets of test services count.
 pub(crate) fn is_for_tests(folder: &Path) -> bool {
     let real = folder.canonicalize();
@@ -351,23 +346,15 @@ impl Key {
         until: u64,
     ) -> Result<Said, Error> {
         let path = settings.folders.get(folder);
-        let address = path.and_then(|folder| address(folder, self.mode, place));
-        let Some(address) = address else { return Ok(Said::Not(Refusal::Nobody)) };
+        let found = path.and_then(|path| Some((path, address(path, self.mode, place)?)));
+        let Some((path, address)) = found else { return Ok(Said::Not(Refusal::Nobody)) };
         let head = Head { domain: place as u8, ..head };
         let fields: [(u16, &[u8]); 3] =
             [(Field::Key as u16, &self.blob), (Field::Parameters as u16, parameters), (Field::Input as u16, input)];
         let mut message = zeros(frame::length(&fields).unwrap_or_default())?;
         frame::write(&mut message, &head, &fields).ok_or(Error::Failed("frame"))?;
         let mut answer = zeros(frame::HEAD + FIELD + most)?;
-        let owner = rustix::process::geteuid().as_raw();
-        let of = number_of(self.service, folder, place);
-        let peer = Peer {
-            address: &address,
-            of,
-            owner,
-            of_machine: path.is_some_and(|path| is_machine(path)),
-            under_filters: settings.under_filters,
-        };
+        let peer = Peer::of_domain(&address, number_of(self.service, folder, place), path, settings.under_filters);
         let is_reply = |message: &[u8]| reply(message, self.service, call, head.number).is_some();
         let length = match connection::converse(&peer, &message, &mut answer, until, is_reply) {
             Ok(length) => length,

@@ -2,7 +2,8 @@
 
 use adjunct::InOut;
 use adjunct::ops::aead::{gcm_parts, same_tag};
-use adjunct::ops::digest::{Part, SHA256};
+use adjunct::ops::digest::SHA256;
+pub(crate) use adjunct::ops::digest::sha256;
 use adjunct::ops::mac::hmac_within;
 use zeroize::Zeroizing;
 
@@ -27,14 +28,6 @@ pub(crate) fn hmac(key: &[u8], parts: &[&[u8]]) -> Option<Secret> {
     let mut result = Zeroizing::new([0; 32]);
     hmac_within(&SHA256, key, parts, &mut result[..]).ok()?;
     Some(result)
-}
-
-/// SHA-256.
-pub(crate) fn sha256(parts: &[&[u8]]) -> [u8; 32] {
-    let (mut digest, mut out) = (Part::new(&SHA256), [0; 32]);
-    parts.iter().for_each(|part| digest.update(part));
-    digest.finish(&mut out);
-    out
 }
 
 /// Encrypts in place; the tag. Each key encrypts once, so that the nonce is always the same.

@@ -3,7 +3,7 @@
 use crate::admin::Administration;
 use crate::control::Points;
 use crate::error::{Result, Rv};
-use adjunct::ops::digest::{Part, SHA256};
+use adjunct::ops::digest::{SHA256, sha256};
 use adjunct::ops::mac::hmac_within;
 use adjunct_ep11_wire::blob::WKID_LENGTH;
 use adjunct_ep11_wire::codes::rv;
@@ -54,11 +54,7 @@ impl WrappingKey {
     /// # Errors
     /// `CKR_HOST_MEMORY`.
     pub fn new(secret: &[u8; 32]) -> Result<WrappingKey> {
-        let mut pattern = [0; 32];
-        let mut digest = Part::new(&SHA256);
-        digest.update(&[1]);
-        digest.update(secret);
-        digest.finish(&mut pattern);
+        let pattern = sha256(&[&[1], secret]);
         let mut derived: [[Secret; 2]; Purpose::ALL.len()] = Default::default();
         for (keys, purpose) in derived.iter_mut().zip(Purpose::ALL) {
             for (number, key) in (1..).zip(keys) {

@@ -6,7 +6,7 @@
 use crate::objects;
 use crate::session::running::{Run, Running};
 use crate::session::{Active, Field, Session};
-use adjunct::ops::digest::{Part, SHA256};
+use adjunct::ops::digest::sha256;
 use adjunct::ops::random::random;
 use adjunct_mechanisms::mechanism::{digest, mac};
 use adjunct_mechanisms::rv::{Result, Rv, ensure, fail};
@@ -27,14 +27,6 @@ impl std::fmt::Debug for Keys {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str("Keys")
     }
-}
-
-/// Computes SHA-256, which counts as no operation of the caller's.
-fn sha256(parts: &[&[u8]]) -> [u8; TAG] {
-    let (mut digest, mut out) = (Part::new(&SHA256), [0; TAG]);
-    parts.iter().for_each(|part| digest.update(part));
-    digest.finish(&mut out);
-    out
 }
 
 impl Keys {

@@ -22,7 +22,7 @@ mod wire;
 pub use connection::Connection;
 pub use counter::Counter;
 
-use adjunct::ops::digest::{Part, SHA256};
+use adjunct::ops::digest::SHA256;
 use adjunct::ops::mac::hmac_within;
 use rustix::io::Errno;
 use session::authorization;
@@ -216,14 +216,6 @@ impl Connection {
     pub fn identity(&self) -> Result<[u8; 64]> {
         Ok(self.parent()?.point)
     }
-}
-
-/// SHA-256.
-fn sha256(parts: &[&[u8]]) -> [u8; 32] {
-    let (mut digest, mut sum) = ([0; 32], Part::new(&SHA256));
-    parts.iter().for_each(|part| sum.update(part));
-    sum.finish(&mut digest);
-    digest
 }
 
 /// HMAC-SHA-256.

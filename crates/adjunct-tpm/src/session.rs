@@ -2,9 +2,10 @@
 
 use crate::connection::{Connection, Flushed};
 use crate::wire::{self, In, Out};
-use crate::{Fault, Result, Secret, hmac, sha256};
+use crate::{Fault, Result, Secret, hmac};
 use adjunct::InOut;
 use adjunct::ops::cipher::once;
+use adjunct::ops::digest::sha256;
 use adjunct::ops::ec::{Curve, Form, Key, MAX_FIELD, MAX_POINT};
 use adjunct::ops::random::random;
 use subtle::ConstantTimeEq;

@@ -17,13 +17,13 @@
 use super::der;
 use super::importer::{agree, crypt, nist_pair};
 use super::reason::Refused;
-use super::sha256;
 use super::signers::ski;
 use crate::context::{Bytes, Context, Results};
 use crate::error::{Result, Rv, ensure, fail};
 use crate::key::Material;
 use crate::keys::{Purpose, hmac};
 use crate::sessions::Id;
+use adjunct::ops::digest::sha256;
 use adjunct_coprocessor::unit::Ski;
 use adjunct_ep11_wire::blob::SESSION;
 use adjunct_ep11_wire::codes::{key as k, rv};

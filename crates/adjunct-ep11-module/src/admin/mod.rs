@@ -24,7 +24,6 @@ mod wk;
 use crate::context::{Bytes, Caller, Context, Results};
 use crate::control::Points;
 use crate::error::{Result, Rv};
-use adjunct::ops::digest::{Part, SHA256};
 use adjunct_coprocessor::audit::{Chain, Detail};
 use adjunct_coprocessor::control::ControlPoints;
 use adjunct_coprocessor::registers::{Kind, Registers};
@@ -431,14 +430,6 @@ fn next(unit: &Unit) -> [u8; 16] {
 /// A caller as the coprocessor's rules have it.
 fn role(caller: &Caller) -> roles::Caller {
     roles::Caller { uid: caller.uid, gid: caller.gid, groups: caller.groups.clone() }
-}
-
-/// SHA-256 of parts, which is not counted.
-fn sha256(parts: &[&[u8]]) -> [u8; 32] {
-    let (mut digest, mut out) = (Part::new(&SHA256), [0; 32]);
-    parts.iter().for_each(|part| digest.update(part));
-    digest.finish(&mut out);
-    out
 }
 
 fn hex(bytes: &[u8]) -> String {

@@ -3,9 +3,9 @@
 use super::attributes::{self, permission};
 use super::der::{self, SignerInfo, oid};
 use super::reason::{Done, Reason, demand, refuse};
-use super::sha256;
 use crate::key::Material;
 use crate::strength;
+use adjunct::ops::digest::sha256;
 use adjunct_coprocessor::unit::{Administrator, Ski, Unit};
 use adjunct_ep11_wire::codes::key as k;
 use adjunct_mechanisms::mechanism::Mechanism;

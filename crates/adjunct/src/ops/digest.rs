@@ -273,6 +273,14 @@ impl Once {
     }
 }
 
+/// SHA-256 of parts, one behind the other, which counts nothing ([`Part`]).
+pub fn sha256(parts: &[&[u8]]) -> [u8; 32] {
+    let (mut digest, mut out) = (Part::new(&SHA256), [0; 32]);
+    parts.iter().for_each(|part| digest.update(part));
+    digest.finish(&mut out);
+    out
+}
+
 /// A digest that counts nothing: a part of another operation, which counts itself (a signature's, a padding's, a key derivation's), or of none that
 /// the catalogue has (the name of a cached key). Its state is wiped when it is dropped.
 #[derive(Clone, Debug)]

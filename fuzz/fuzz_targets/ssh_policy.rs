@@ -1,14 +1,14 @@
 //! Policy files of `adjunct ssh tune`.
 #![no_main]
 
-use adjunct_cli::ssh::tune::algorithms::{Kind, matches};
+use adjunct_cli::ssh::tune::algorithms::{AlgorithmKind, matches};
 use adjunct_cli::ssh::tune::policy::Policy;
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|text: &[u8]| {
     match Policy::parse(text) {
         Ok(policy) => {
-            for kind in Kind::ALL {
+            for kind in AlgorithmKind::ALL {
                 for name in ["aes128-gcm@openssh.com", "hmac-sha1", "sntrup761x25519-sha512", "", "*"] {
                     let _ = policy.rank(kind, name);
                 }

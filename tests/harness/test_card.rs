@@ -26,12 +26,12 @@ const NAMES: [&str; 10] = ["rsa", "p256", "p384", "p521", "ed25519", "x25519", "
 
 /// A key that this process alone has.
 enum Key {
-    Rsa(rsa::Key),
-    Ec(ec::Key),
+    Rsa(rsa::RsaKey),
+    Ec(ec::EcKey),
     Ed25519(Private<32>, [u8; 32]),
     X25519(Private<32>, [u8; 32]),
-    MlDsa(mldsa::Key),
-    MlKem(mlkem::Key),
+    MlDsa(mldsa::MlDsaKey),
+    MlKem(mlkem::MlKemKey),
     Secret(Vec<u8>),
 }
 
@@ -61,12 +61,12 @@ fn generate(name: &str) -> Vec<Vec<u8>> {
     };
     match name {
         "rsa" => {
-            let key = rsa::Key::generate(BITS, &[1, 0, 1], None).expect("a key");
+            let key = rsa::RsaKey::generate(BITS, &[1, 0, 1], None).expect("a key");
             let parts = [Part::N, Part::E, Part::D, Part::P, Part::Q, Part::Dp, Part::Dq, Part::Qinv];
             parts.map(|part| key.number(part).expect("memory").expect("a number").to_vec()).into()
         }
         "p256" | "p384" | "p521" => {
-            let key = ec::Key::generate(group(name)).expect("a key");
+            let key = ec::EcKey::generate(group(name)).expect("a key");
             let mut point = [0; MAX_POINT];
             let point = key.public(Form::Uncompressed, &mut point).expect("a point").to_vec();
             vec![point, key.private().expect("a scalar").to_vec()]
@@ -85,10 +85,10 @@ impl Key {
             "rsa" => {
                 let [n, e, d, p, q, dp, dq, qinv] = parts else { panic!("parts of an RSA key") };
                 let numbers = Numbers { n, e, d: Some(d), crt: Some(Crt { p, q, dp, dq, qinv }) };
-                Key::Rsa(rsa::Key::new(&numbers).expect("a key"))
+                Key::Rsa(rsa::RsaKey::new(&numbers).expect("a key"))
             }
             "p256" | "p384" | "p521" => {
-                Key::Ec(ec::Key::new(group(name), Some(&parts[0]), Some(&parts[1])).expect("a key"))
+                Key::Ec(ec::EcKey::new(group(name), Some(&parts[0]), Some(&parts[1])).expect("a key"))
             }
             "ed25519" => {
                 let private = Private::new(&secret());
@@ -100,10 +100,10 @@ impl Key {
                 let public = x25519::other_half(&private).expect("its public half");
                 Key::X25519(private, public)
             }
-            "mldsa65" => Key::MlDsa(mldsa::Key::of_seed(mldsa::Set::MlDsa65, &secret()).expect("a key")),
+            "mldsa65" => Key::MlDsa(mldsa::MlDsaKey::of_seed(mldsa::Set::MlDsa65, &secret()).expect("a key")),
             "mlkem768" => {
                 let seed = parts[0][..].try_into().expect("a seed");
-                Key::MlKem(mlkem::Key::of_seed(mlkem::Set::MlKem768, seed).expect("a key"))
+                Key::MlKem(mlkem::MlKemKey::of_seed(mlkem::Set::MlKem768, seed).expect("a key"))
             }
             _ => Key::Secret(parts[0].clone()),
         }
@@ -138,7 +138,7 @@ impl Key {
                 key.sign_pair(input, &mut out).map_err(refused).map(|()| out)
             }
             (Call::EcDerive, Key::Ec(key)) => {
-                let peer = ec::Key::new(key.group(), Some(input), None).map_err(refused)?;
+                let peer = ec::EcKey::new(key.group(), Some(input), None).map_err(refused)?;
                 key.shared_secret(&peer, &mut [0; MAX_FIELD]).map_err(refused).map(<[u8]>::to_vec)
             }
             (Call::EdSign, Key::Ed25519(private, public)) => {

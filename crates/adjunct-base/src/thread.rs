@@ -1,7 +1,7 @@
 //! A value for each thread, with a function that is called when the thread ends: a key of the C library (pthread_key_create(3)).
 //!
 //! `std::thread_local!` with a destructor asks for memory when a thread first uses it, and ends the process where there is none. A key needs no
-//! memory, except in a program that has more than 31 others; there [`Key::set`] says whether memory was refused.
+//! memory, except in a program that has more than 31 others; there [`ThreadKey::set`] says whether memory was refused.
 
 #![allow(unsafe_code)]
 
@@ -32,17 +32,17 @@ pub fn is_alone() -> bool {
 
 /// A pointer for each thread, null at first.
 #[derive(Debug)]
-pub struct Key {
+pub struct ThreadKey {
     /// The C library's key plus one; 0 while there is none.
     word: AtomicU32,
     ended: unsafe extern "C" fn(*mut c_void),
 }
 
-impl Key {
+impl ThreadKey {
     /// When a thread ends whose pointer is not null, `ended` is called with it in that thread, after the destructors of
     /// `std::thread_local!`, and not when the process ends.
-    pub const fn new(ended: unsafe extern "C" fn(*mut c_void)) -> Key {
-        Key { word: AtomicU32::new(0), ended }
+    pub const fn new(ended: unsafe extern "C" fn(*mut c_void)) -> ThreadKey {
+        ThreadKey { word: AtomicU32::new(0), ended }
     }
 
     /// The calling thread's pointer.
@@ -58,7 +58,7 @@ impl Key {
     /// Changes the calling thread's pointer; false where the C library has no key or no memory.
     ///
     /// # Safety
-    /// Null, or what the function of [`Key::new`] may be called with when the thread ends.
+    /// Null, or what the function of [`ThreadKey::new`] may be called with when the thread ends.
     #[must_use]
     pub unsafe fn set(&self, value: *mut c_void) -> bool {
         // SAFETY: a key of the C library, which is never deleted; the caller answers for the pointer.
@@ -159,14 +159,14 @@ pub(crate) use place_in_threads;
 /// A function that is called when a thread ends that has asked for it, after the destructors of `std::thread_local!`.
 #[derive(Debug)]
 pub struct AtEnd {
-    key: Key,
+    key: ThreadKey,
     function: fn(),
 }
 
 impl AtEnd {
     /// Made once for each function, as a static.
     pub const fn new(function: fn()) -> AtEnd {
-        AtEnd { key: Key::new(AtEnd::ended), function }
+        AtEnd { key: ThreadKey::new(AtEnd::ended), function }
     }
 
     /// Has the function called when the calling thread ends, once; false where the C library has no key or no memory.
@@ -190,7 +190,7 @@ mod tests {
     use std::sync::atomic::AtomicUsize;
 
     static ENDED: AtomicUsize = AtomicUsize::new(0);
-    static KEY: Key = Key::new(ended);
+    static KEY: ThreadKey = ThreadKey::new(ended);
 
     unsafe extern "C" fn ended(value: *mut c_void) {
         ENDED.fetch_add(value.addr(), AcqRel);

@@ -52,7 +52,7 @@ pub enum Padding {
 
 /// A key type.
 #[derive(Debug, Clone, Copy)]
-pub struct Kind {
+pub struct KeyType {
     /// OpenSSL's name.
     name: &'static str,
     group: &'static str,
@@ -60,10 +60,10 @@ pub struct Kind {
     title: &'static str,
 }
 
-impl Kind {
+impl KeyType {
     /// A kind of key: OpenSSL's `name`, the EC group (or none) and the bits (or 0); rows begin with `title`.
-    pub const fn new(title: &'static str, name: &'static str, group: &'static str, bits: u32) -> Kind {
-        Kind { name, group, bits, title }
+    pub const fn new(title: &'static str, name: &'static str, group: &'static str, bits: u32) -> KeyType {
+        KeyType { name, group, bits, title }
     }
 
     /// Whether the key hashes the message by itself.
@@ -85,7 +85,7 @@ impl Kind {
 
 /// A key, shared by the threads that use it, as a server's are.
 #[derive(Debug, Clone)]
-pub struct Key(Arc<Shared>);
+pub struct MeasuredKey(Arc<Shared>);
 
 #[derive(Debug)]
 struct Shared(Owned);
@@ -95,9 +95,9 @@ unsafe impl Send for Shared {}
 // SAFETY: OpenSSL lets several threads use one EVP_PKEY as long as none changes it; nothing here changes a key.
 unsafe impl Sync for Shared {}
 
-impl Key {
-    fn new(key: Owned) -> Key {
-        Key(Arc::new(Shared(key)))
+impl MeasuredKey {
+    fn new(key: Owned) -> MeasuredKey {
+        MeasuredKey(Arc::new(Shared(key)))
     }
 
     fn get(&self) -> Object {
@@ -109,16 +109,16 @@ impl Key {
 #[derive(Debug, Clone)]
 pub struct Keys {
     /// The key on the side that is measured.
-    pub key: Key,
+    pub key: MeasuredKey,
     /// The key on the side that made it, stock.
-    pub original: Key,
+    pub original: MeasuredKey,
 }
 
 /// A row: a key type and what is done with it.
 #[derive(Debug, Clone, Copy)]
 pub struct Row {
     /// The key.
-    pub kind: Kind,
+    pub kind: KeyType,
     /// The operation.
     pub operation: Operation,
 }
@@ -130,7 +130,7 @@ impl Row {
         use Padding::{None, Oaep, Pkcs1, Pss};
         let mut all = Vec::new();
         for (title, bits) in [("RSA-2048", 2048), ("RSA-3072", 3072), ("RSA-4096", 4096)] {
-            let kind = Kind::new(title, "RSA", "", bits);
+            let kind = KeyType::new(title, "RSA", "", bits);
             for operation in [
                 Sign(Pkcs1),
                 Verify(Pkcs1),
@@ -152,11 +152,11 @@ impl Row {
             ("ECDSA P-384", "ECDH P-384", "P-384"),
             ("ECDSA P-521", "ECDH P-521", "P-521"),
         ] {
-            let kind = Kind::new(ecdsa, "EC", group, 0);
+            let kind = KeyType::new(ecdsa, "EC", group, 0);
             all.extend([Sign(None), Verify(None)].map(|operation| Row { kind, operation }));
-            let kind = Kind::new(ecdh, "EC", group, 0);
+            let kind = KeyType::new(ecdh, "EC", group, 0);
             all.push(Row { kind, operation: Derive });
-            let kind = Kind::new(group, "EC", group, 0);
+            let kind = KeyType::new(group, "EC", group, 0);
             all.push(Row { kind, operation: Generate });
         }
         // Keys that the default provider holds; verification is its own.
@@ -166,11 +166,11 @@ impl Row {
             ("ECDSA brainpoolP384r1", "brainpoolP384r1"),
             ("ECDSA brainpoolP512r1", "brainpoolP512r1"),
         ] {
-            all.push(Row { kind: Kind::new(title, "EC", group, 0), operation: Sign(None) });
+            all.push(Row { kind: KeyType::new(title, "EC", group, 0), operation: Sign(None) });
         }
-        let kind = Kind::new("X25519", "X25519", "", 0);
+        let kind = KeyType::new("X25519", "X25519", "", 0);
         all.extend([Derive, Generate].map(|operation| Row { kind, operation }));
-        let kind = Kind::new("Ed25519", "ED25519", "", 0);
+        let kind = KeyType::new("Ed25519", "ED25519", "", 0);
         all.extend([SignMessage, VerifyMessage, Generate].map(|operation| Row { kind, operation }));
         all
     }
@@ -346,7 +346,7 @@ impl Row {
 }
 
 /// A key of stock's, made once for each kind: the rows of one key use the same, and RSA keys take long.
-fn new_key(stock: Side, kind: Kind) -> Result<Option<Key>, Error> {
+fn new_key(stock: Side, kind: KeyType) -> Result<Option<MeasuredKey>, Error> {
     type Cache = Vec<(usize, String, *mut Param)>;
     thread_local!(static MADE: RefCell<Cache> = const { RefCell::new(Vec::new()) });
     let id = format!("{} {} {}", kind.name, kind.group, kind.bits);
@@ -365,12 +365,12 @@ fn new_key(stock: Side, kind: Kind) -> Result<Option<Key>, Error> {
         let key = stock.own(key, f.EVP_PKEY_free).ok_or_else(|| stock.failure(kind.title))?;
         stock.check(kind.title, (f.EVP_PKEY_todata)(key.get(), KEY_PAIR, &mut data))?;
         MADE.with_borrow_mut(|made| made.push((stock.context as usize, id, data)));
-        Ok(Some(Key::new(key)))
+        Ok(Some(MeasuredKey::new(key)))
     }
 }
 
 /// A private key as DER: RFC 8017 (RSA), RFC 5915 (EC), RFC 8410 (the others).
-pub fn to_der(stock: Side, key: &Key) -> Result<Vec<u8>, Error> {
+pub fn to_der(stock: Side, key: &MeasuredKey) -> Result<Vec<u8>, Error> {
     // SAFETY: with a null pointer it only says how long it would be; then it writes that much.
     unsafe {
         let length = (stock.f.i2d_PrivateKey)(key.get(), null_mut());
@@ -384,12 +384,12 @@ pub fn to_der(stock: Side, key: &Key) -> Result<Vec<u8>, Error> {
 }
 
 /// The private key that [`to_der`] gave.
-fn from_der(stock: Side, der: &[u8]) -> Result<Key, Error> {
+fn from_der(stock: Side, der: &[u8]) -> Result<MeasuredKey, Error> {
     let (mut at, length) = (der.as_ptr(), der.len() as c_long);
     // SAFETY: the length is that of the buffer; the query is a terminated string.
     let key =
         unsafe { (stock.f.d2i_AutoPrivateKey_ex)(null_mut(), &mut at, length, stock.context, stock.query.as_ptr()) };
-    stock.own(key, stock.f.EVP_PKEY_free).map(Key::new).ok_or_else(|| stock.failure("key from DER"))
+    stock.own(key, stock.f.EVP_PKEY_free).map(MeasuredKey::new).ok_or_else(|| stock.failure("key from DER"))
 }
 
 /// Signatures of stock's, the same for both sides: some are faster to verify than others.
@@ -411,7 +411,7 @@ fn signatures(stock: Side, signer: &Owned, title: String) -> Result<Rc<[Vec<u8>;
 }
 
 /// A copy of the key within `to`; `None` where that side does not have the key type.
-fn copy(key: &Key, from: Side, to: Side, name: &str, selection: c_int) -> Result<Option<Key>, Error> {
+fn copy(key: &MeasuredKey, from: Side, to: Side, name: &str, selection: c_int) -> Result<Option<MeasuredKey>, Error> {
     let mut data: *mut Param = null_mut();
     // SAFETY: a live key; the array is freed below.
     from.check(name, unsafe { (from.f.EVP_PKEY_todata)(key.get(), selection, &mut data) })?;
@@ -421,7 +421,7 @@ fn copy(key: &Key, from: Side, to: Side, name: &str, selection: c_int) -> Result
     copied
 }
 
-fn from_data(data: *mut Param, to: Side, name: &str, selection: c_int) -> Result<Option<Key>, Error> {
+fn from_data(data: *mut Param, to: Side, name: &str, selection: c_int) -> Result<Option<MeasuredKey>, Error> {
     let Some(context) = key_context(to, name) else { return Ok(None) };
     let mut key = null_mut();
     // SAFETY: the array is one EVP_PKEY_todata made.
@@ -432,7 +432,7 @@ fn from_data(data: *mut Param, to: Side, name: &str, selection: c_int) -> Result
         }
         to.check(name, (to.f.EVP_PKEY_fromdata)(context.get(), &mut key, selection, data))?;
     }
-    Ok(to.own(key, to.f.EVP_PKEY_free).map(Key::new))
+    Ok(to.own(key, to.f.EVP_PKEY_free).map(MeasuredKey::new))
 }
 
 fn key_context(side: Side, name: &str) -> Option<Owned> {
@@ -449,7 +449,7 @@ fn key_context(side: Side, name: &str) -> Option<Owned> {
 /// A context of `key`, started with `init` and given its padding; `None` where the side does not have the operation.
 fn start(
     side: Side,
-    key: &Key,
+    key: &MeasuredKey,
     init: unsafe extern "C" fn(Object) -> c_int,
     padding: Padding,
     signature: bool,
@@ -483,7 +483,7 @@ fn start(
     }
 }
 
-fn start_message(side: Side, key: &Key, digest: Option<&'static CStr>, signing: bool) -> Option<Owned> {
+fn start_message(side: Side, key: &MeasuredKey, digest: Option<&'static CStr>, signing: bool) -> Option<Owned> {
     let f = side.f;
     let digest = digest.map_or(null(), CStr::as_ptr);
     let init = if signing { f.EVP_DigestSignInit_ex } else { f.EVP_DigestVerifyInit_ex };
@@ -536,7 +536,13 @@ fn transform(function: Transform, context: &Owned, input: &[u8], out: &mut Vec<u
 
 /// Derives from a key and, as its peer, its own public half: the work is that of any peer, and the secret is the same on
 /// both sides.
-fn derive(side: Side, name: &str, original: &Key, stock: Side, key: Key) -> Result<Option<Work>, Error> {
+fn derive(
+    side: Side,
+    name: &str,
+    original: &MeasuredKey,
+    stock: Side,
+    key: MeasuredKey,
+) -> Result<Option<Work>, Error> {
     let f = side.f;
     let Some(peer) = copy(original, stock, side, name, PUBLIC_KEY)? else { return Ok(None) };
     let Some(context) = start(side, &key, f.EVP_PKEY_derive_init, Padding::None, false)? else { return Ok(None) };

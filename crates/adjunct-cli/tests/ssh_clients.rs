@@ -10,7 +10,7 @@ mod tune_figures;
 
 use adjunct_cli::ssh::lab::keys::Type;
 use adjunct_cli::ssh::lab::{Environment, Place, Programs, Setup, Sshd};
-use adjunct_cli::ssh::tune::algorithms::Kind;
+use adjunct_cli::ssh::tune::algorithms::AlgorithmKind;
 use adjunct_cli::ssh::tune::config::Program;
 use adjunct_cli::ssh::tune::order::Lists;
 use adjunct_cli::ssh::tune::peers::negotiation::negotiate;
@@ -202,9 +202,18 @@ fn packet(lists: &Lists) -> Vec<u8> {
     let mut body = vec![20];
     body.extend([0; 16]);
     let of = |kind| lists.get(kind).join(",");
-    let (ciphers, macs) = (of(Kind::Ciphers), of(Kind::Macs));
+    let (ciphers, macs) = (of(AlgorithmKind::Ciphers), of(AlgorithmKind::Macs));
     let none = || "none".to_owned();
-    let all = [of(Kind::Kex), of(Kind::HostKeys), ciphers.clone(), ciphers, macs.clone(), macs, none(), none()];
+    let all = [
+        of(AlgorithmKind::Kex),
+        of(AlgorithmKind::HostKeys),
+        ciphers.clone(),
+        ciphers,
+        macs.clone(),
+        macs,
+        none(),
+        none(),
+    ];
     for list in all.iter().map(String::as_str).chain(["", ""]) {
         body.extend((list.len() as u32).to_be_bytes());
         body.extend(list.as_bytes());
@@ -239,7 +248,7 @@ fn what_clients_offer_is_what_the_table_says() {
             drop(running.join());
             offered
         });
-        for kind in Kind::ALL {
+        for kind in AlgorithmKind::ALL {
             let (mut real, table) = (plain(offered.get(kind)), plain(row.offers.get(kind)));
             if client.name == "OpenSSH" {
                 // Distributions add names of their own; what the table has must be there, in its order.
@@ -268,13 +277,15 @@ fn lists(place: &Place, words: &[&str]) -> Lists {
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     let report: Value = serde_json::from_slice(&output.stdout).unwrap();
     let then = &report["plans"][1]["then_in_force"];
-    Lists { lists: Kind::ALL.map(|kind| serde_json::from_value(then[kind.keyword()].clone()).unwrap()) }
+    Lists { lists: AlgorithmKind::ALL.map(|kind| serde_json::from_value(then[kind.keyword()].clone()).unwrap()) }
 }
 
 /// A private sshd with these lists, and a host key of each usual type.
 fn server(place: &Place, lists: &Lists) -> Sshd {
-    let mut lines: Vec<String> =
-        Kind::ALL.into_iter().map(|kind| format!("{} {}", kind.keyword(), lists.get(kind).join(","))).collect();
+    let mut lines: Vec<String> = AlgorithmKind::ALL
+        .into_iter()
+        .map(|kind| format!("{} {}", kind.keyword(), lists.get(kind).join(",")))
+        .collect();
     for kind in [Type::Ed25519, Type::Ecdsa(256), Type::Rsa(3072)] {
         lines.push(format!("HostKey {}", place.key(kind).unwrap().display()));
     }

@@ -60,14 +60,14 @@ enum Schedule {
 
 /// A key, with what follows from it. Several messages under it may be under way at once: it is only read.
 #[derive(Clone)]
-struct Key {
+struct CmacKey {
     cipher: BlockCipher,
     schedule: Schedule,
     /// The two subkeys: for a last block that is full, and for one that is not. Numbers whose lowest byte is the first.
     subkeys: [u128; 2],
 }
 
-impl Drop for Key {
+impl Drop for CmacKey {
     fn drop(&mut self) {
         wipe(&mut self.subkeys);
     }
@@ -140,7 +140,7 @@ impl Default for CmacMessage {
 /// CMAC (NIST SP 800-38B), keyed once.
 #[derive(Clone)]
 pub struct Cmac {
-    key: Key,
+    key: CmacKey,
     message: CmacMessage,
 }
 
@@ -155,7 +155,7 @@ impl Default for Cmac {
     #[inline]
     fn default() -> Cmac {
         let (cipher, schedule) = (BlockCipher::Aes(16), Schedule::Aes(AesKey::default()));
-        Cmac { key: Key { cipher, schedule, subkeys: [0; 2] }, message: CmacMessage::default() }
+        Cmac { key: CmacKey { cipher, schedule, subkeys: [0; 2] }, message: CmacMessage::default() }
     }
 }
 
@@ -298,7 +298,7 @@ impl Cmac {
     }
 }
 
-impl Key {
+impl CmacKey {
     /// Sets the key, in place; it has the cipher's length.
     fn set(&mut self, cipher: BlockCipher, key: &[u8]) -> Result<(), Error> {
         self.cipher = cipher;

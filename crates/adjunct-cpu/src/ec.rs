@@ -28,11 +28,11 @@ static KEYS: Slab<Inner> = Slab::new();
 
 /// A public key, a private key, or both, on one of the curves. Immutable; usable from all threads; a clone is the same key.
 #[derive(Clone)]
-pub struct Key(Entry<Inner>);
+pub struct CpuEcKey(Entry<Inner>);
 
 struct Inner {
     /// The library's key, which its operations take. A key whose coordinates are known may do without until one of them needs it.
-    raw: WriteOnce<library::Key>,
+    raw: WriteOnce<library::AwsLcEcKey>,
     group: Group,
     /// The private scalar, big-endian.
     scalar: Option<Secret<MAX_FIELD>>,
@@ -40,7 +40,7 @@ struct Inner {
     coordinates: WriteOnce<[u8; 2 * MAX_FIELD]>,
 }
 
-impl std::fmt::Debug for Key {
+impl std::fmt::Debug for CpuEcKey {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Key")
             .field("group", &self.group())
@@ -60,8 +60,8 @@ impl Inner {
         self.coordinates.keep(known);
     }
 
-    fn done(self) -> Result<Key, Error> {
-        KEYS.insert(self).map(Key)
+    fn done(self) -> Result<CpuEcKey, Error> {
+        KEYS.insert(self).map(CpuEcKey)
     }
 }
 
@@ -94,47 +94,47 @@ fn secret(scalar: &[u8]) -> Secret<MAX_FIELD> {
     out
 }
 
-impl Key {
+impl CpuEcKey {
     /// Generates a key pair (FIPS 186-5, A.2.2), and says what has.
     ///
     /// # Errors
     /// [`Error::Failed`] and [`Error::Memory`] where memory runs out.
-    pub fn generate(group: Group) -> Result<(Key, Outcome), Error> {
+    pub fn generate(group: Group) -> Result<(CpuEcKey, Outcome), Error> {
         let assisted = group.curve().and_then(|curve| cpacf::curve::generate(curve, random_alone, || group.base()));
         if let Some((private, point)) = assisted {
-            let key = Key::new(group, Some(&[&[4], &point[..]].concat()), Some(&private))?;
+            let key = CpuEcKey::new(group, Some(&[&[4], &point[..]].concat()), Some(&private))?;
             return Ok((key, Outcome::Instructions));
         }
         #[cfg(target_arch = "x86_64")]
         if let Some((private, point)) = in_lanes(group) {
             let length = group.field_len();
-            let key = Key::of_pair(group, &private[..length], &point[..2 * length])?;
+            let key = CpuEcKey::of_pair(group, &private[..length], &point[..2 * length])?;
             return Ok((key, Outcome::Instructions));
         }
-        Ok((Key::generate_by_library(group)?, Outcome::Library))
+        Ok((CpuEcKey::generate_by_library(group)?, Outcome::Library))
     }
 
     /// Generates a key by AWS-LC alone.
-    fn generate_by_library(group: Group) -> Result<Key, Error> {
+    fn generate_by_library(group: Group) -> Result<CpuEcKey, Error> {
         let (mut key, mut scalar) = (Inner::new(group), Secret([0; MAX_FIELD]));
-        let (raw, written) = library::Key::generate(group, &mut scalar)?;
+        let (raw, written) = library::AwsLcEcKey::generate(group, &mut scalar)?;
         key.scalar = written.then_some(scalar);
         key.raw.keep(raw);
         key.done()
     }
 
     /// A key from an encoded point (SEC 1, 2.3.3), a big-endian private scalar of [`Group::field_len`] bytes, or both. That
-    /// the two belong together is not checked; [`Key::is_pair`] does.
+    /// the two belong together is not checked; [`CpuEcKey::is_pair`] does.
     ///
     /// # Errors
     /// [`Error::InvalidKey`] for a point off the curve, at infinity or badly encoded, and a scalar that is zero or not
     /// below the order; [`Error::Memory`].
-    pub fn new(group: Group, public: Option<&[u8]>, private: Option<&[u8]>) -> Result<Key, Error> {
+    pub fn new(group: Group, public: Option<&[u8]>, private: Option<&[u8]>) -> Result<CpuEcKey, Error> {
         if private.is_some_and(|private| private.len() != group.field_len()) {
             return Err(Error::InvalidKey("length of the private key"));
         }
         let mut key = Inner::new(group);
-        key.raw.keep(library::Key::import(group, public, private)?);
+        key.raw.keep(library::AwsLcEcKey::import(group, public, private)?);
         if let Some(public) = public.filter(|public| public.len() == 1 + 2 * group.field_len()) {
             key.know(&public[1..]);
         }
@@ -147,7 +147,7 @@ impl Key {
     ///
     /// # Errors
     /// [`Error::Memory`].
-    pub fn of_pair(group: Group, private: &[u8], public: &[u8]) -> Result<Key, Error> {
+    pub fn of_pair(group: Group, private: &[u8], public: &[u8]) -> Result<CpuEcKey, Error> {
         let key = Inner { scalar: Some(secret(private)), ..Inner::new(group) };
         key.know(public);
         key.done()
@@ -159,15 +159,15 @@ impl Key {
     }
 
     /// The key of a number; `None` where it is gone.
-    pub fn of_number(number: Number) -> Option<Key> {
-        KEYS.get(number).map(Key)
+    pub fn of_number(number: Number) -> Option<CpuEcKey> {
+        KEYS.get(number).map(CpuEcKey)
     }
 
     /// The public key of this key alone.
     ///
     /// # Errors
     /// [`Error::InvalidKey`] where there is none; [`Error::Failed`] and [`Error::Memory`] where memory runs out.
-    pub fn public_only(&self) -> Result<Key, Error> {
+    pub fn public_only(&self) -> Result<CpuEcKey, Error> {
         let key = Inner::new(self.group());
         key.know(self.coordinates(&mut [0; MAX_POINT]).ok_or(Error::InvalidKey("no public key"))?);
         key.done()
@@ -184,10 +184,10 @@ impl Key {
     }
 
     /// The library's key, made now if it was not.
-    fn raw(&self) -> Result<Kept<'_, library::Key>, Error> {
+    fn raw(&self) -> Result<Kept<'_, library::AwsLcEcKey>, Error> {
         self.0.raw.get_or_make(|| {
             let mut room = [0; MAX_POINT];
-            library::Key::import(self.group(), self.public(Form::Uncompressed, &mut room), self.scalar())
+            library::AwsLcEcKey::import(self.group(), self.public(Form::Uncompressed, &mut room), self.scalar())
         })
     }
 
@@ -204,7 +204,7 @@ impl Key {
 
     /// Whether the key has its public half.
     pub fn has_public(&self) -> bool {
-        self.0.coordinates.get().is_some() || self.0.raw.get().is_some_and(library::Key::has_point)
+        self.0.coordinates.get().is_some() || self.0.raw.get().is_some_and(library::AwsLcEcKey::has_point)
     }
 
     /// Encodes the public key; the result is the part of `out` that was written, `None` without a public key.
@@ -241,14 +241,14 @@ impl Key {
     }
 
     /// Whether both have the same public key; `None` where one has none.
-    pub fn same_public(&self, other: &Key) -> Option<bool> {
+    pub fn same_public(&self, other: &CpuEcKey) -> Option<bool> {
         let (mut ours, mut theirs) = ([0; MAX_POINT], [0; MAX_POINT]);
         let (ours, theirs) = (self.coordinates(&mut ours)?, other.coordinates(&mut theirs)?);
         Some(self.group() == other.group() && ours == theirs)
     }
 
     /// Whether both have the same private key; `None` where one has none.
-    pub fn same_private(&self, other: &Key) -> Option<bool> {
+    pub fn same_private(&self, other: &CpuEcKey) -> Option<bool> {
         let (ours, theirs) = (self.scalar()?, other.scalar()?);
         Some(self.group() == other.group() && subtle::ConstantTimeEq::ct_eq(ours, theirs).into())
     }
@@ -265,11 +265,11 @@ impl Key {
         self.sign_by_library(digest, None, out)
     }
 
-    /// Signs a digest as [`Key::sign`] does, with a nonce that is given, big-endian in [`Group::field_len`] bytes: for known answers. Two
+    /// Signs a digest as [`CpuEcKey::sign`] does, with a nonce that is given, big-endian in [`Group::field_len`] bytes: for known answers. Two
     /// digests signed with one nonce give the private key away.
     ///
     /// # Errors
-    /// As for [`Key::sign`]; and [`Error::InvalidKey`] for a nonce that is zero or not below the order.
+    /// As for [`CpuEcKey::sign`]; and [`Error::InvalidKey`] for a nonce that is zero or not below the order.
     pub fn sign_with_nonce(&self, digest: &[u8], nonce: &[u8], out: &mut [u8]) -> Result<Outcome, Error> {
         if self.sign_by_instructions(digest, Some(nonce), out).is_some() {
             return Ok(Outcome::Instructions);
@@ -347,7 +347,7 @@ impl Key {
         cpacf::curve::sign(curve, private, digest, make, out)
     }
 
-    /// Whether a signature, r and s as [`Key::sign`] writes them, is one of a digest. Says what has checked it.
+    /// Whether a signature, r and s as [`CpuEcKey::sign`] writes them, is one of a digest. Says what has checked it.
     ///
     /// # Errors
     /// [`Error::Length`] for a signature of another length; [`Error::InvalidKey`] without a public key; [`Error::Failed`] where
@@ -377,7 +377,11 @@ impl Key {
     ///
     /// # Errors
     /// [`Error::InvalidKey`] for keys without the half needed, and of different curves.
-    pub fn shared_secret<'a>(&self, peer: &Key, out: &'a mut [u8; MAX_FIELD]) -> Result<(&'a [u8], Outcome), Error> {
+    pub fn shared_secret<'a>(
+        &self,
+        peer: &CpuEcKey,
+        out: &'a mut [u8; MAX_FIELD],
+    ) -> Result<(&'a [u8], Outcome), Error> {
         if let Some(length) = self.agree_by_cpacf(peer, out) {
             return Ok((&out[..length], Outcome::Instructions));
         }
@@ -385,7 +389,7 @@ impl Key {
         Ok((&out[..self.group().field_len()], Outcome::Library))
     }
 
-    fn agree_by_cpacf(&self, peer: &Key, out: &mut [u8; MAX_FIELD]) -> Option<usize> {
+    fn agree_by_cpacf(&self, peer: &CpuEcKey, out: &mut [u8; MAX_FIELD]) -> Option<usize> {
         cpacf::here()?;
         let curve = self.curve().filter(|_| peer.group() == self.group())?;
         cpacf::curve::shared_secret(curve, self.scalar()?, peer.coordinates(&mut [0; MAX_POINT])?, out)
@@ -406,7 +410,7 @@ mod tests {
         for group in Group::ALL.into_iter().filter(shared) {
             let (length, order) = (group.field_len(), group.shared_order().unwrap());
             for round in 0..20 {
-                let (key, outcome) = Key::generate(group).unwrap();
+                let (key, outcome) = CpuEcKey::generate(group).unwrap();
                 assert_eq!(outcome, Outcome::Instructions);
                 // The library computes the point anew.
                 assert!(key.is_pair(), "{group:?}");
@@ -423,7 +427,7 @@ mod tests {
                 assert!(key.verify(digest, &ours).unwrap().0, "{group:?}");
             }
             let (mut out, zeros) = (vec![0; 2 * length], vec![0; length]);
-            let key = Key::generate(group).unwrap().0;
+            let key = CpuEcKey::generate(group).unwrap().0;
             assert!(key.sign_in_lanes(&[1; 32], Some(&zeros), &mut out).is_none(), "{group:?}");
         }
     }

@@ -3,7 +3,7 @@
 
 #![allow(unsafe_code)]
 
-use super::rsa::{Key, Part};
+use super::rsa::{CpuRsaKey, Part};
 use adjunct_base::error::Error;
 use adjunct_base::memory::{Kept, WriteOnce, boxed};
 use adjunct_base::stack;
@@ -42,7 +42,7 @@ impl<const P: usize, const M: usize, const W: usize, const D: usize, const E: us
 impl Forms {
     /// `input^d mod n` by its primes, checked; false where the kernels do not take the key, its CRT values do not belong together, or
     /// memory or stack run out. Both buffers are as long as the modulus.
-    pub(super) fn private(&self, key: &Key, input: &[u8], out: &mut [u8]) -> bool {
+    pub(super) fn private(&self, key: &CpuRsaKey, input: &[u8], out: &mut [u8]) -> bool {
         if self.has_wrong_crt() || !super::lanes() {
             return false;
         }
@@ -56,7 +56,7 @@ impl Forms {
     }
 
     /// Whether the key's public operation makes `input` of `out`; `None` where the kernels do not take the key, and without memory.
-    pub(super) fn is_right(&self, key: &Key, input: &[u8], out: &[u8]) -> Option<bool> {
+    pub(super) fn is_right(&self, key: &CpuRsaKey, input: &[u8], out: &[u8]) -> Option<bool> {
         if !super::lanes() {
             return None;
         }
@@ -79,7 +79,7 @@ impl Forms {
 }
 
 /// The numbers of a key: n, e, p, q, and those of the CRT.
-fn numbers(key: &Key) -> Result<[Zeroizing<Vec<u8>>; 7], Error> {
+fn numbers(key: &CpuRsaKey) -> Result<[Zeroizing<Vec<u8>>; 7], Error> {
     let number = |part| Ok::<_, Error>(key.number(part)?.unwrap_or_default());
     let (n, e, p, q) = (number(Part::N)?, number(Part::E)?, number(Part::P)?, number(Part::Q)?);
     Ok([n, e, p, q, number(Part::Dp)?, number(Part::Dq)?, number(Part::Qinv)?])
@@ -87,7 +87,7 @@ fn numbers(key: &Key) -> Result<[Zeroizing<Vec<u8>>; 7], Error> {
 
 impl<const P: usize, const M: usize, const W: usize, const D: usize, const E: usize> Form<P, M, W, D, E> {
     /// The key's form, made now if it is not there; `None` for a key that has none after all, and without memory.
-    pub fn key(&self, key: &Key) -> Option<Kept<'_, Box<PrivateKey<P, M>>>> {
+    pub fn key(&self, key: &CpuRsaKey) -> Option<Kept<'_, Box<PrivateKey<P, M>>>> {
         let made = self.key.get_or_make(|| {
             let [n, e, p, q, dp, dq, qinv] = numbers(key)?;
             let made = PrivateKey::new(&n, &e, &p, &q, &dp, &dq, &qinv);
@@ -97,7 +97,7 @@ impl<const P: usize, const M: usize, const W: usize, const D: usize, const E: us
     }
 
     /// The form for the lanes of AVX2 and FMA, in the same way.
-    pub fn of_digits(&self, key: &Key) -> Option<Kept<'_, Box<fma::PrivateKey<P, M, D, E>>>> {
+    pub fn of_digits(&self, key: &CpuRsaKey) -> Option<Kept<'_, Box<fma::PrivateKey<P, M, D, E>>>> {
         let made = self.of_digits.get_or_make(|| {
             let [n, e, p, q, dp, dq, qinv] = numbers(key)?;
             let made = fma::PrivateKey::new(&n, &e, &p, &q, &dp, &dq, &qinv);
@@ -107,7 +107,7 @@ impl<const P: usize, const M: usize, const W: usize, const D: usize, const E: us
     }
 
     /// What results are checked with, in the same way. To be asked only where the CPU has lanes.
-    fn check(&self, key: &Key) -> Option<Kept<'_, Box<CheckKey<M, W>>>> {
+    fn check(&self, key: &CpuRsaKey) -> Option<Kept<'_, Box<CheckKey<M, W>>>> {
         let made = self.check.get_or_make(|| {
             let number = |part| Ok::<_, Error>(key.number(part)?.unwrap_or_default());
             // SAFETY: the CPU has lanes.
@@ -117,14 +117,14 @@ impl<const P: usize, const M: usize, const W: usize, const D: usize, const E: us
         made.ok()
     }
 
-    fn is_right(&self, key: &Key, input: &[u8], out: &[u8]) -> Option<bool> {
+    fn is_right(&self, key: &CpuRsaKey, input: &[u8], out: &[u8]) -> Option<bool> {
         let check = self.check(key)?;
         // SAFETY: the CPU has lanes, as whoever asked has found out.
         Some(unsafe { check.is_right(input, out) })
     }
 
     /// A prime takes V vectors.
-    fn private<const V: usize>(&self, key: &Key, input: &[u8], out: &mut [u8]) -> bool {
+    fn private<const V: usize>(&self, key: &CpuRsaKey, input: &[u8], out: &mut [u8]) -> bool {
         let (Some(form), Some(check)) = (self.key(key), self.check(key)) else { return false };
         // SAFETY: the CPU has lanes, as whoever asked has found out.
         unsafe { private_single::<P, M, V, W>(&form, &check, input, out) }

@@ -239,7 +239,7 @@ fn factors(mut e: u32) -> Result<Vec<u32>, Error> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::rsa::Key;
+    use super::super::rsa::CpuRsaKey;
     use super::*;
 
     #[test]
@@ -275,7 +275,7 @@ mod tests {
                 };
                 for prime in &pair {
                     assert_eq!((prime.len(), prime[0] >> 6), (bits / 16, 3));
-                    assert!(Key::is_prime(prime), "{bits}");
+                    assert!(CpuRsaKey::is_prime(prime), "{bits}");
                     let rest = prime.iter().fold(0u64, |rest, b| (rest << 8 | u64::from(*b)) % u64::from(e));
                     let (mut a, mut b) = (u64::from(e), (rest + u64::from(e) - 1) % u64::from(e));
                     while b != 0 {

@@ -71,8 +71,8 @@ pub enum Part {
 
 /// A key, public or private. Immutable; threads share it; a clone is another handle of the same numbers.
 #[derive(Clone)]
-pub struct Key {
-    raw: library::Key,
+pub struct CpuRsaKey {
+    raw: library::AwsLcRsaKey,
     bits: usize,
     private: bool,
     /// Whether hardware or software raises to the two private exponents; `None` where private operations do not use the primes.
@@ -86,7 +86,7 @@ pub struct Key {
     forms: Option<Shared<Forms>>,
 }
 
-opaque_debug!(Key);
+opaque_debug!(CpuRsaKey);
 
 /// How a private operation was done.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -97,7 +97,7 @@ pub struct Ran {
     pub wrong_crt: bool,
 }
 
-impl Key {
+impl CpuRsaKey {
     /// Makes a key of its numbers. Cheap: no primality test. Checked is what later operations rely on: sizes, oddness, `n = pq` and reduced CRT
     /// values; what is wrong beyond that shows when each result is checked against `e`.
     ///
@@ -105,7 +105,7 @@ impl Key {
     /// [`Error::Unsupported`] for keys that OpenSSL may take but AWS-LC does not: modulus even, below 512 or above 16384
     /// bits; `e` even, below 3, not below `n`, or (RFC 8017 allows it, OpenSSL only up to 3072-bit moduli) above 64 bits;
     /// CRT values that do not belong to the modulus.
-    pub fn new(numbers: &Numbers<'_>) -> Result<Key, Error> {
+    pub fn new(numbers: &Numbers<'_>) -> Result<CpuRsaKey, Error> {
         let (n, e) = (Bn::new(numbers.n)?, Bn::new(numbers.e)?);
         let bits = n.bits();
         if !(512..=MAX_SIZE * 8).contains(&bits) || !n.is_odd() {
@@ -118,7 +118,7 @@ impl Key {
         if d.as_ref().is_some_and(|d| !d.less_than(&n) || d.bits() == 0) {
             return Err(Error::Unsupported("RSA private exponent"));
         }
-        let mut key = Key::of(library::Key::new()?, bits);
+        let mut key = CpuRsaKey::of(library::AwsLcRsaKey::new()?, bits);
         if d.is_some() {
             key.for_private()?;
         }
@@ -142,15 +142,15 @@ impl Key {
     /// A private key without a private exponent (`d` is not looked at): it works by its two primes only.
     ///
     /// # Errors
-    /// As for [`Key::new`]; [`Error::Unsupported`] also where AWS-LC would not use the primes.
-    pub fn from_crt(numbers: &Numbers<'_>) -> Result<Key, Error> {
+    /// As for [`CpuRsaKey::new`]; [`Error::Unsupported`] also where AWS-LC would not use the primes.
+    pub fn from_crt(numbers: &Numbers<'_>) -> Result<CpuRsaKey, Error> {
         // AWS-LC wants a number there, and reads it only where it does not use the primes.
-        let mut key = Key::new(&Numbers { d: Some(&[1]), ..*numbers })?;
+        let mut key = CpuRsaKey::new(&Numbers { d: Some(&[1]), ..*numbers })?;
         key.no_d = true;
         if key.by_primes.is_some() { Ok(key) } else { Err(Error::Unsupported("RSA primes")) }
     }
 
-    /// Whether [`Key::generate`] makes keys of this size and exponent: AWS-LC rounds sizes down to a multiple of 128 bits
+    /// Whether [`CpuRsaKey::generate`] makes keys of this size and exponent: AWS-LC rounds sizes down to a multiple of 128 bits
     /// and takes exponents of at most 32 bits.
     pub fn generates(bits: usize, e: &[u8]) -> bool {
         let e = &e[e.iter().take_while(|&&b| b == 0).count()..];
@@ -162,22 +162,22 @@ impl Key {
     /// the two numbers of `BN_GENCB`, and ends the search by returning `false`.
     ///
     /// # Errors
-    /// [`Error::Unsupported`] where [`Key::generates`] is false; [`Error::Failed`] when told to end, and once in 2^80.
+    /// [`Error::Unsupported`] where [`CpuRsaKey::generates`] is false; [`Error::Failed`] when told to end, and once in 2^80.
     pub fn generate(
         bits: usize,
         e: &[u8],
         mut report: Option<&mut dyn FnMut(i32, i32) -> bool>,
-    ) -> Result<(Key, Outcome), Error> {
-        if !Key::generates(bits, e) {
+    ) -> Result<(CpuRsaKey, Outcome), Error> {
+        if !CpuRsaKey::generates(bits, e) {
             return Err(Error::Unsupported("RSA key size"));
         }
         let mut tell = |step, number| report.as_mut().is_none_or(|report| report(step, number));
         if let Some((made, outcome)) = rsa_any::in_lanes(bits, e, &mut tell)? {
-            let key = Key::new(&Numbers { n: &made.n, e, d: Some(&made.d), crt: Some(made.crt()) })?;
+            let key = CpuRsaKey::new(&Numbers { n: &made.n, e, d: Some(&made.d), crt: Some(made.crt()) })?;
             key.try_once()?;
             return Ok((key, outcome));
         }
-        Key::generate_by_library(bits, e, report).map(|key| (key, Outcome::Library))
+        CpuRsaKey::generate_by_library(bits, e, report).map(|key| (key, Outcome::Library))
     }
 
     /// Tries a new key by its primes, with the result raised to the public exponent again.
@@ -195,9 +195,9 @@ impl Key {
         bits: usize,
         e: &[u8],
         report: Option<&mut dyn FnMut(i32, i32) -> bool>,
-    ) -> Result<Key, Error> {
+    ) -> Result<CpuRsaKey, Error> {
         let e = Bn::new(e)?;
-        let mut key = Key::of(library::Key::new()?, bits);
+        let mut key = CpuRsaKey::of(library::AwsLcRsaKey::new()?, bits);
         key.for_private()?;
         key.raw.generate(bits, &e, report)?;
         key.by_primes = Some(choice::rsa_crt(key.bits_of(Part::P), key.bits_of(Part::Q)));
@@ -211,8 +211,8 @@ impl Key {
     }
 
     /// Wraps a key that has no numbers yet.
-    fn of(raw: library::Key, bits: usize) -> Key {
-        Key {
+    fn of(raw: library::AwsLcRsaKey, bits: usize) -> CpuRsaKey {
+        CpuRsaKey {
             raw,
             bits,
             private: false,
@@ -278,7 +278,7 @@ impl Key {
     }
 
     /// Whether two keys have the same number there; both lacking it counts as different.
-    pub fn same(&self, other: &Key, part: Part) -> bool {
+    pub fn same(&self, other: &CpuRsaKey, part: Part) -> bool {
         !self.lacks(part) && !other.lacks(part) && self.raw.same(&other.raw, part)
     }
 
@@ -286,12 +286,12 @@ impl Key {
     ///
     /// # Errors
     /// [`Error::Memory`]; [`Error::Failed`] out of AWS-LC's.
-    pub fn to_public(&self) -> Result<Key, Error> {
+    pub fn to_public(&self) -> Result<CpuRsaKey, Error> {
         let (n, e) = (self.number(Part::N)?.unwrap_or_default(), self.number(Part::E)?.unwrap_or_default());
-        Key::new(&Numbers { n: &n, e: &e, d: None, crt: None })
+        CpuRsaKey::new(&Numbers { n: &n, e: &e, d: None, crt: None })
     }
 
-    /// `input^e mod n`: verification and encryption. Both buffers have [`Key::size`] bytes.
+    /// `input^e mod n`: verification and encryption. Both buffers have [`CpuRsaKey::size`] bytes.
     ///
     /// # Errors
     /// [`Error::Length`] where they do not, [`Error::Unsupported`] where `input` is not below the modulus.
@@ -300,7 +300,7 @@ impl Key {
         if self.raw.public(input, out) { Ok(()) } else { Err(Error::Unsupported("RSA input above the modulus")) }
     }
 
-    /// `input^d mod n`, checked with `e`, by our kernel for keys of its sizes, else by AWS-LC and blinded: signing and decryption. Both buffers have [`Key::size`] bytes.
+    /// `input^d mod n`, checked with `e`, by our kernel for keys of its sizes, else by AWS-LC and blinded: signing and decryption. Both buffers have [`CpuRsaKey::size`] bytes.
     ///
     /// # Errors
     /// [`Error::Length`] where they do not, [`Error::Unsupported`] where `input` is not below the modulus,
@@ -347,7 +347,7 @@ impl Key {
         self.forms()?.is_right(self, input, out)
     }
 
-    /// Does in software a private operation that [`Key::run_private`] has refused, whatever the sizes of the key's primes.
+    /// Does in software a private operation that [`CpuRsaKey::run_private`] has refused, whatever the sizes of the key's primes.
     fn private_after_all(&self, input: &[u8], out: &mut [u8]) -> Result<Ran, Error> {
         let software = |wrong_crt| Ran { outcome: Outcome::Software(Reason::Parameter), wrong_crt };
         let n = self.number(Part::N)?.unwrap_or_default();
@@ -364,7 +364,7 @@ impl Key {
         // A key whose CRT values are wrong still signs in OpenSSL, by way of d; here too, and checked as ever.
         if self.by_primes.is_some() && !self.no_d {
             let (e, d) = (self.number(Part::E)?.unwrap_or_default(), self.number(Part::D)?.unwrap_or_default());
-            let plain = Key::new(&Numbers { n: &n, e: &e, d: Some(&d), crt: None })?;
+            let plain = CpuRsaKey::new(&Numbers { n: &n, e: &e, d: Some(&d), crt: None })?;
             if plain.run_private(input, out)? {
                 return Ok(software(true));
             }

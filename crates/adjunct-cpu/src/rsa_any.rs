@@ -1,6 +1,6 @@
 //! RSA for sizes and public exponents that AWS-LC's own does not take: the bare exponentiation, and key generation.
 
-use super::rsa::{Crt, Key, Part};
+use super::rsa::{CpuRsaKey, Crt, Part};
 use crate::awslc::bn::{Bn, Ctx, Modulus, trim};
 use adjunct_base::catalogue::Outcome;
 use adjunct_base::error::Error;
@@ -98,8 +98,8 @@ pub fn generate(bits: usize, e: &[u8]) -> Result<(Generated, Outcome), Error> {
     if !generates(bits, e) {
         return Err(Error::Unsupported("RSA public exponent or size"));
     }
-    if Key::generates(bits, e) {
-        let (key, outcome) = Key::generate(bits, e, None)?;
+    if CpuRsaKey::generates(bits, e) {
+        let (key, outcome) = CpuRsaKey::generate(bits, e, None)?;
         return Ok((taken_apart(&key)?, outcome));
     }
     let (ctx, e) = (Ctx::new()?, Bn::new(trim(e))?);
@@ -115,7 +115,7 @@ pub fn generate(bits: usize, e: &[u8]) -> Result<(Generated, Outcome), Error> {
 }
 
 /// Generates a key as [`generate`] does, but with primes found in lanes (`primes.rs`) and without a trial; also says what the lanes are.
-/// `None` where there are no lanes for such keys. `e` is one that [`Key::generates`] takes.
+/// `None` where there are no lanes for such keys. `e` is one that [`CpuRsaKey::generates`] takes.
 pub(super) fn in_lanes(
     bits: usize,
     e: &[u8],
@@ -213,7 +213,7 @@ fn inverse_of_short(e: &Bn, m: &Bn, one: &Bn, ctx: &Ctx) -> Result<Option<Bn>, E
     ctx.quotient(&multiple, e).map(Some)
 }
 
-fn taken_apart(key: &Key) -> Result<Generated, Error> {
+fn taken_apart(key: &CpuRsaKey) -> Result<Generated, Error> {
     let number = |part, length: usize| {
         let number = key.number(part)?.ok_or(Error::Failed("RSA key generation"))?;
         let mut whole = zeros(length)?;

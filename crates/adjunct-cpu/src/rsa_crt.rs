@@ -11,7 +11,7 @@
 //! only one of the two belongs to a short e. What cannot be found: numbers that are another valid key, such as both dp and dq
 //! replaced; whether p and q are primes is not tested.
 
-use super::rsa::{Crt, Key, Numbers};
+use super::rsa::{CpuRsaKey, Crt, Numbers};
 use crate::awslc::bn::{Bn, Ctx, Modulus, trim};
 use crate::choice;
 use adjunct_base::catalogue::Outcome;
@@ -37,7 +37,7 @@ pub struct CrtKey {
 #[derive(Debug)]
 enum Way {
     /// AWS-LC's RSA, blinded.
-    Key(Key),
+    Key(CpuRsaKey),
     /// The arithmetic of RSA by its parts, for what AWS-LC's RSA does not take.
     Parts(Box<Parts>),
 }
@@ -122,7 +122,7 @@ impl CrtKey {
     }
 
     /// The key as AWS-LC's RSA has it, where that takes it: without `d`, of the modulus [`CrtKey::bits`] tells the size of.
-    pub fn key(&self) -> Option<&Key> {
+    pub fn key(&self) -> Option<&CpuRsaKey> {
         match &self.way {
             Way::Key(key) => Some(key),
             Way::Parts(_) => None,
@@ -192,13 +192,13 @@ fn exponent(ctx: &Ctx, (p, dp): (&Bn, &Bn), (q, dq): (&Bn, &Bn)) -> Result<Expon
 }
 
 /// The key for AWS-LC's RSA, where that takes it.
-fn key(n: &[u8], bits: usize, exponent: &Exponent, crt: &Crt<'_>) -> Result<Option<Key>, Error> {
+fn key(n: &[u8], bits: usize, exponent: &Exponent, crt: &Crt<'_>) -> Result<Option<CpuRsaKey>, Error> {
     let Exponent::One(e) = exponent else { return Ok(None) };
     if bits < 512 || e.bits() > SHORT {
         return Ok(None);
     }
     let e = e.bytes(e.bits().div_ceil(8))?;
-    match Key::from_crt(&Numbers { n, e: &e, d: None, crt: Some(*crt) }) {
+    match CpuRsaKey::from_crt(&Numbers { n, e: &e, d: None, crt: Some(*crt) }) {
         Ok(key) => Ok(Some(key)),
         Err(Error::Unsupported(_)) => Ok(None),
         Err(error) => Err(error),
@@ -284,7 +284,7 @@ mod tests {
             let dp = [&made.dp[..9], &[made.dp[9] ^ 4], &made.dp[10..]].concat();
             let crt = Crt { dp: &dp, ..made.crt() };
             // As if it had changed after it was checked.
-            let key = Key::from_crt(&Numbers { n: &made.n, e: &[1, 0, 1], d: None, crt: Some(crt) }).unwrap();
+            let key = CpuRsaKey::from_crt(&Numbers { n: &made.n, e: &[1, 0, 1], d: None, crt: Some(crt) }).unwrap();
             let wrong = CrtKey { n: good.n.clone(), bits, way: Way::Key(key) };
             let (input, mut out) = ([&[0; 8], &made.n[8..]].concat(), vec![0xAA; bits / 8]);
             assert_eq!(wrong.private(&input, &mut out), Err(Error::Verify));

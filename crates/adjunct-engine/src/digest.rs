@@ -14,7 +14,7 @@ const ALGORITHM_ALONE: c_ulong = 8;
 const SET_LENGTH: c_int = 3;
 
 #[derive(Clone)]
-struct Context {
+struct EngineDigest {
     digest: Digest,
     /// Length of the result; only that of an extendable-output function may differ from the method's.
     size: usize,
@@ -26,7 +26,7 @@ struct Context {
 /// another context as their owner, whose context of ours stays as it is.
 #[repr(C)]
 struct Place {
-    held: *mut Context,
+    held: *mut EngineDigest,
     owner: Opaque,
 }
 
@@ -41,12 +41,12 @@ unsafe fn place<'a>(context: Opaque) -> Option<&'a mut Place> {
 
 impl Place {
     /// The context of this engine that belongs to `context` of libcrypto.
-    fn own<'a>(&self, context: Opaque) -> Option<&'a mut Context> {
+    fn own<'a>(&self, context: Opaque) -> Option<&'a mut EngineDigest> {
         // SAFETY: `put` wrote both, for this owner, and `release` takes both away.
         if self.owner == context { unsafe { self.held.as_mut() } } else { None }
     }
 
-    fn put(&mut self, context: Opaque, new: Context) {
+    fn put(&mut self, context: Opaque, new: EngineDigest) {
         *self = Place { held: Box::into_raw(Box::new(new)), owner: context };
     }
 
@@ -65,7 +65,7 @@ impl Place {
 ///
 /// # Safety
 /// `context` is libcrypto's, and its method is one of this module.
-unsafe fn held<'a>(context: Opaque) -> Option<&'a mut Context> {
+unsafe fn held<'a>(context: Opaque) -> Option<&'a mut EngineDigest> {
     // SAFETY: by the caller's word.
     unsafe { place(context) }?.own(context)
 }
@@ -81,7 +81,7 @@ fn begin(context: Opaque, method: &'static Method) -> c_int {
             }
             None => {
                 adjunct::ops::attribute();
-                place.put(context, Context { digest: Digest::new(method), size: method.size });
+                place.put(context, EngineDigest { digest: Digest::new(method), size: method.size });
             }
         }
         1

@@ -7,7 +7,7 @@ use crate::tables::{self, Tables};
 use crate::theirs;
 use adjunct::Error;
 use adjunct::ops;
-use adjunct::ops::ec::{Curve, Form, Key, MAX_FIELD, MAX_POINT, MAX_SIGNATURE};
+use adjunct::ops::ec::{Curve, EcKey, Form, MAX_FIELD, MAX_POINT, MAX_SIGNATURE};
 use adjunct_ossl::guard;
 use adjunct_ossl::reason::ec as reason;
 use std::ffi::{c_int, c_uint};
@@ -164,7 +164,7 @@ unsafe fn encode(key: Opaque, point: Opaque, out: &mut [u8; MAX_POINT]) -> Optio
 ///
 /// # Safety
 /// `key` is a live EC_KEY of the libcrypto whose functions are known here.
-unsafe fn convert(key: Opaque, private: bool) -> Result<Key, Option<Error>> {
+unsafe fn convert(key: Opaque, private: bool) -> Result<EcKey, Option<Error>> {
     let f = functions();
     // SAFETY: a live key, and what it holds.
     unsafe {
@@ -172,7 +172,7 @@ unsafe fn convert(key: Opaque, private: bool) -> Result<Key, Option<Error>> {
         let mut point = [0; MAX_POINT];
         if !private {
             let public = encode(key, (f.ec_public)(key), &mut point);
-            return Ok(Key::new(curve, Some(public.ok_or(None)?), None)?);
+            return Ok(EcKey::new(curve, Some(public.ok_or(None)?), None)?);
         }
         let scalar = (f.ec_private)(key);
         if scalar.is_null() {
@@ -181,14 +181,14 @@ unsafe fn convert(key: Opaque, private: bool) -> Result<Key, Option<Error>> {
         if (f.bn_bits)(scalar) as usize > curve.field_len() * 8 {
             // It may be no scalar, which the core knows.
             let number = theirs::bytes(f, scalar)?;
-            return Ok(Key::new(curve, encode(key, (f.ec_public)(key), &mut point), Some(&number))?);
+            return Ok(EcKey::new(curve, encode(key, (f.ec_public)(key), &mut point), Some(&number))?);
         }
         let mut bytes = Zeroizing::new([0; MAX_FIELD]);
         let bytes = &mut bytes[..curve.field_len()];
         if (f.bn_to_bytes)(scalar, bytes.as_mut_ptr(), bytes.len() as c_int) < 0 {
             return Err(None);
         }
-        Ok(Key::new(curve, None, Some(bytes))?)
+        Ok(EcKey::new(curve, None, Some(bytes))?)
     }
 }
 
@@ -220,7 +220,7 @@ unsafe fn to_sign<'a>(
     length: c_int,
     given: [Opaque; 2],
     key: Opaque,
-) -> Result<(Key, &'a [u8]), Option<Error>> {
+) -> Result<(EcKey, &'a [u8]), Option<Error>> {
     if given.iter().any(|number| !number.is_null()) {
         return Err(None);
     }
@@ -306,7 +306,7 @@ unsafe extern "C" fn sign_sig(digest: *const u8, length: c_int, kinv: Opaque, r:
 ///
 /// # Safety
 /// `digest` has `length` readable bytes while the result is used, if `length` is above 0; `key` is a live EC_KEY.
-unsafe fn to_verify<'a>(digest: *const u8, length: c_int, key: Opaque) -> Option<(Key, &'a [u8])> {
+unsafe fn to_verify<'a>(digest: *const u8, length: c_int, key: Opaque) -> Option<(EcKey, &'a [u8])> {
     // SAFETY: OpenSSL's arguments.
     let both = unsafe { (convert(key, false).ok()?, slice(digest, length)?) };
     ops::attribute_now();
@@ -386,7 +386,7 @@ unsafe extern "C" fn generate(key: Opaque) -> c_int {
         unsafe {
             let Some(curve) = curve(key) else { return false };
             ops::attribute_now();
-            let Ok(fresh) = Key::generate(curve) else { return false };
+            let Ok(fresh) = EcKey::generate(curve) else { return false };
             let mut point = [0; MAX_POINT];
             let (Some(private), Some(public)) = (fresh.private(), fresh.public(Form::Uncompressed, &mut point)) else {
                 return false;
@@ -423,7 +423,7 @@ unsafe extern "C" fn compute_key(secret: *mut *mut u8, length: *mut usize, peer:
         // SAFETY: OpenSSL's arguments; the secret is given to the caller in OpenSSL's own memory.
         unsafe {
             let ours = convert(key, true)?;
-            let theirs = Key::new(ours.group(), Some(encode(key, peer, &mut point).ok_or(None)?), None)?;
+            let theirs = EcKey::new(ours.group(), Some(encode(key, peer, &mut point).ok_or(None)?), None)?;
             ops::attribute_now();
             let made = ours.shared_secret(&theirs, &mut out)?;
             let place = (f.malloc)(made.len(), c"adjunct".as_ptr(), 0).cast::<u8>();

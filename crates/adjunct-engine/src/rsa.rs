@@ -6,7 +6,7 @@ use crate::theirs;
 use adjunct::Error;
 use adjunct::memory::{self, Shared};
 use adjunct::ops;
-use adjunct::ops::rsa::{Crt, Encryption, Key, MAX_SIZE, Numbers, SHA1, Signature, pkcs1_decode_implicit};
+use adjunct::ops::rsa::{Crt, Encryption, MAX_SIZE, Numbers, RsaKey, SHA1, Signature, pkcs1_decode_implicit};
 use adjunct_ossl::guard;
 use adjunct_ossl::reason::rsa as reason;
 use std::ffi::{c_int, c_long};
@@ -120,7 +120,7 @@ pub unsafe fn install(f: &'static Functions) -> bool {
 /// A key made ready, and the numbers it was made of: an application may change them under us.
 struct Ready {
     numbers: Zeroizing<Vec<u8>>,
-    key: Option<Shared<Key>>,
+    key: Option<Shared<RsaKey>>,
 }
 
 type Slot = Mutex<Option<Ready>>;
@@ -217,7 +217,7 @@ unsafe fn numbers(rsa: Opaque) -> Option<Zeroizing<Vec<u8>>> {
 }
 
 /// The core's key of these numbers.
-fn build(mut numbers: &[u8]) -> Result<Key, Error> {
+fn build(mut numbers: &[u8]) -> Result<RsaKey, Error> {
     let parts: [&[u8]; 8] = std::array::from_fn(|_| {
         let (length, rest) = numbers.split_first_chunk().expect("made by `numbers`");
         let (part, rest) = rest.split_at(u32::from_le_bytes(*length) as usize);
@@ -227,7 +227,7 @@ fn build(mut numbers: &[u8]) -> Result<Key, Error> {
     let [n, e, d, p, q, dp, dq, qinv] = parts;
     let some = |part: &[u8]| !part.is_empty();
     let crt = [p, q, dp, dq, qinv].into_iter().all(some).then_some(Crt { p, q, dp, dq, qinv });
-    Key::new(&Numbers { n, e, d: some(d).then_some(d), crt })
+    RsaKey::new(&Numbers { n, e, d: some(d).then_some(d), crt })
 }
 
 /// The core's key of an RSA object, made at the first use and again when its numbers have changed.
@@ -237,7 +237,7 @@ fn build(mut numbers: &[u8]) -> Result<Key, Error> {
 ///
 /// # Safety
 /// `rsa` is a live RSA object of the libcrypto whose functions are known here.
-unsafe fn key(rsa: Opaque) -> Result<Shared<Key>, Option<Error>> {
+unsafe fn key(rsa: Opaque) -> Result<Shared<RsaKey>, Option<Error>> {
     // SAFETY: a live RSA object.
     let (numbers, slot) = unsafe { (numbers(rsa).ok_or(None)?, slot(rsa)) };
     let make = || build(&numbers).and_then(Shared::new).map_err(Some);
@@ -289,7 +289,7 @@ unsafe fn input<'a>(from: *const u8, length: c_int) -> Option<&'a [u8]> {
 ///
 /// # Safety
 /// `from` has `length` readable bytes while the result is used, if `length` is above 0.
-unsafe fn block<'a>(key: &Key, from: *const u8, length: c_int) -> Option<&'a [u8]> {
+unsafe fn block<'a>(key: &RsaKey, from: *const u8, length: c_int) -> Option<&'a [u8]> {
     // SAFETY: the caller's buffer.
     unsafe { input(from, length) }.filter(|input| input.len() == key.size())
 }
@@ -312,7 +312,7 @@ unsafe fn put(result: &[u8], to: *mut u8) -> c_int {
 unsafe fn either(
     (length, from, to, rsa, padding): (c_int, *const u8, *mut u8, Opaque, c_int),
     (theirs, public): (RsaOperation, bool),
-    ours: impl FnOnce(&Key, &mut Zeroizing<[u8; MAX_SIZE]>) -> Result<c_int, Option<Error>>,
+    ours: impl FnOnce(&RsaKey, &mut Zeroizing<[u8; MAX_SIZE]>) -> Result<c_int, Option<Error>>,
 ) -> c_int {
     let done = guard(Err(None), || {
         // Where the provider has registered the engine, perhaps nothing of the core was asked for yet.

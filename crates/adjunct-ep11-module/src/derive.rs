@@ -14,7 +14,7 @@ use adjunct_ep11_wire::mechanism::Parameter;
 use adjunct_mechanisms::mechanism::derive::agree::{Agree, Kdf};
 use adjunct_mechanisms::mechanism::derive::bytes::hashed;
 use adjunct_mechanisms::mechanism::hash::Hash;
-use adjunct_mechanisms::object::key::{Curve, Key as Core};
+use adjunct_mechanisms::object::key::{Curve, ObjectKey as Core};
 use zeroize::Zeroizing;
 
 type Secret = Zeroizing<Vec<u8>>;

@@ -97,7 +97,10 @@ impl Material {
     ///
     /// # Errors
     /// Those of keys.
-    pub fn private(attributes: Attributes, key: Option<Arc<adjunct_mechanisms::object::key::Key>>) -> Result<Material> {
+    pub fn private(
+        attributes: Attributes,
+        key: Option<Arc<adjunct_mechanisms::object::key::ObjectKey>>,
+    ) -> Result<Material> {
         let (object, known) = Material::object(attributes, key)?;
         let value = Arc::new(pkcs8::to_der(&object)?);
         ensure(value.len() <= LONGEST, rv::KEY_SIZE_RANGE)?;
@@ -139,7 +142,7 @@ impl Material {
     /// The object of attributes, with all but the value.
     fn object(
         mut attributes: Attributes,
-        key: Option<Arc<adjunct_mechanisms::object::key::Key>>,
+        key: Option<Arc<adjunct_mechanisms::object::key::ObjectKey>>,
     ) -> Result<(Arc<Object>, Material)> {
         for kind in [CKA_VALUE, CKA_SEED, CKA_PRIVATE_EXPONENT] {
             attributes.bytes(kind).map_or(Ok(()), no_reference)?;

@@ -4,7 +4,7 @@
 //! of the two points that have it, the one that verifies what the number signs is the key's.
 
 use crate::error::{Result, Rv, ensure};
-use adjunct::ops::ec::{Form, Group, Key, MAX_FIELD, MAX_POINT};
+use adjunct::ops::ec::{EcKey, Form, Group, MAX_FIELD, MAX_POINT};
 use adjunct_ep11_wire::codes::rv;
 use adjunct_mechanisms::object::attributes::Attributes;
 use adjunct_mechanisms::object::key::{Curve, octet_string, raw_point};
@@ -52,7 +52,7 @@ pub(crate) fn complete(attributes: &mut Attributes) -> Result {
     scalar[first..].copy_from_slice(given);
     if let Some(point) = attributes.bytes(CKA_EC_POINT) {
         let point = raw_point(Curve::Group(group), point);
-        let key = Key::new(group, Some(point), Some(scalar)).map_err(|_| invalid)?;
+        let key = EcKey::new(group, Some(point), Some(scalar)).map_err(|_| invalid)?;
         return ensure(key.is_pair(), rv::WRAPPED_KEY_INVALID);
     }
     let mut room = [0; MAX_POINT];
@@ -62,19 +62,19 @@ pub(crate) fn complete(attributes: &mut Attributes) -> Result {
 }
 
 /// The pair of a number.
-fn pair(group: Group, scalar: &[u8]) -> Option<Key> {
+fn pair(group: Group, scalar: &[u8]) -> Option<EcKey> {
     let (_, digits) = GENERATORS.iter().find(|(other, _)| *other == group)?;
     let digit = |digit: u8| (digit as char).to_digit(16).map(|digit| digit as u8);
     let bytes: Option<Vec<u8>> =
         digits.as_bytes().chunks_exact(2).map(|pair| Some(digit(pair[0])? << 4 | digit(pair[1])?)).collect();
-    let generator = Key::new(group, Some(&bytes?), None).ok()?;
-    let private = Key::new(group, None, Some(scalar)).ok()?;
+    let generator = EcKey::new(group, Some(&bytes?), None).ok()?;
+    let private = EcKey::new(group, None, Some(scalar)).ok()?;
     let mut room = Zeroizing::new([0; MAX_FIELD]);
     // What a point's x is, is public.
     let x = private.shared_secret(&generator, &mut room).ok()?;
     let both = [2, 3].into_iter().filter_map(|sign| {
         let point = [&[sign][..], x].concat();
-        Key::new(group, Some(&point), Some(scalar)).ok()
+        EcKey::new(group, Some(&point), Some(scalar)).ok()
     });
-    both.into_iter().find(Key::is_pair)
+    both.into_iter().find(EcKey::is_pair)
 }

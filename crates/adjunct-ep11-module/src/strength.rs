@@ -7,7 +7,7 @@ use adjunct::counters::Strength;
 use adjunct::ops::ec::Group;
 use adjunct_ep11_wire::codes::{control as c, flag, key as k};
 use adjunct_mechanisms::object::Object;
-use adjunct_mechanisms::object::key::{Curve, Key as Core};
+use adjunct_mechanisms::object::key::{Curve, ObjectKey as Core};
 use cryptoki_sys::*;
 
 /// Uses that encrypt data.

@@ -56,15 +56,15 @@ impl Curve {
 
 /// `ICA_EC_KEY`: a curve, and the public key, the private key or both, once there are any.
 #[derive(Debug)]
-pub struct Key {
+pub struct IcaEcKey {
     curve: &'static Curve,
-    halves: Option<ops::ec::Key>,
+    halves: Option<ops::ec::EcKey>,
 }
 
-impl Key {
+impl IcaEcKey {
     /// A key without either half.
-    pub fn new(curve: &'static Curve) -> Key {
-        Key { curve, halves: None }
+    pub fn new(curve: &'static Curve) -> IcaEcKey {
+        IcaEcKey { curve, halves: None }
     }
 
     /// The length of a coordinate, a private key and half a signature, in bytes.
@@ -72,7 +72,7 @@ impl Key {
         self.curve.length()
     }
 
-    /// Sets the public key's x and y, the private key, or both, each of [`Key::length`] bytes, big-endian; a half that is not
+    /// Sets the public key's x and y, the private key, or both, each of [`IcaEcKey::length`] bytes, big-endian; a half that is not
     /// given stays. On an error both stay.
     ///
     /// # Errors
@@ -88,7 +88,7 @@ impl Key {
         };
         let private = private.or_else(|| self.private());
         if public.is_some() || private.is_some() {
-            self.halves = Some(ops::ec::Key::new(self.curve.group, public, private)?);
+            self.halves = Some(ops::ec::EcKey::new(self.curve.group, public, private)?);
         }
         Ok(())
     }
@@ -100,26 +100,26 @@ impl Key {
     pub fn generate(&mut self) -> Result<(), Errno> {
         self.curve.allows(Operation::Generate)?;
         ops::attribute_now();
-        self.halves = Some(ops::ec::Key::generate(self.curve.group)?);
+        self.halves = Some(ops::ec::EcKey::generate(self.curve.group)?);
         Ok(())
     }
 
-    /// x and y, one after the other, of [`Key::length`] bytes each, in `out`; `None` without a public key.
+    /// x and y, one after the other, of [`IcaEcKey::length`] bytes each, in `out`; `None` without a public key.
     pub fn public<'a>(&self, out: &'a mut [u8; MAX_POINT]) -> Option<&'a [u8]> {
         self.halves.as_ref()?.coordinates(out)
     }
 
-    /// The private key, of [`Key::length`] bytes; `None` without one.
+    /// The private key, of [`IcaEcKey::length`] bytes; `None` without one.
     pub fn private(&self) -> Option<&[u8]> {
         self.halves.as_ref()?.private()
     }
 
-    /// The shared secret of this private key and `peer`'s public key (SP 800-56A, 5.7.1.2), of [`Key::length`] bytes: the part
+    /// The shared secret of this private key and `peer`'s public key (SP 800-56A, 5.7.1.2), of [`IcaEcKey::length`] bytes: the part
     /// of `out` that is the result.
     ///
     /// # Errors
     /// [`Errno::INVALID`] for keys of different curves or without the half needed; [`Errno::NO_DEVICE`].
-    pub fn shared_secret<'a>(&self, peer: &Key, out: &'a mut [u8; MAX_FIELD]) -> Result<&'a [u8], Errno> {
+    pub fn shared_secret<'a>(&self, peer: &IcaEcKey, out: &'a mut [u8; MAX_FIELD]) -> Result<&'a [u8], Errno> {
         let (Some(own), Some(theirs)) = (&self.halves, &peer.halves) else { return Err(Errno::INVALID) };
         if self.curve.nid != peer.curve.nid || !own.has_private() {
             return Err(Errno::INVALID);
@@ -129,7 +129,7 @@ impl Key {
         Ok(own.shared_secret(theirs, out)?)
     }
 
-    /// Signs a hash: r and s, of [`Key::length`] bytes each, become the whole of `out`.
+    /// Signs a hash: r and s, of [`IcaEcKey::length`] bytes each, become the whole of `out`.
     ///
     /// # Errors
     /// [`Errno::INVALID`] without a private key; [`Errno::NO_DEVICE`].
@@ -140,10 +140,10 @@ impl Key {
         Ok(key.sign_pair(hash, out)?)
     }
 
-    /// Signs a hash with a given nonce of [`Key::length`] bytes: r and s, of [`Key::length`] bytes each, become the whole of `out`.
+    /// Signs a hash with a given nonce of [`IcaEcKey::length`] bytes: r and s, of [`IcaEcKey::length`] bytes each, become the whole of `out`.
     ///
     /// # Errors
-    /// As for [`Key::sign`]; and [`Errno::INVALID`] for a nonce that is 0 or not below the order.
+    /// As for [`IcaEcKey::sign`]; and [`Errno::INVALID`] for a nonce that is 0 or not below the order.
     pub fn sign_with_nonce(&self, hash: &[u8], nonce: &[u8], out: &mut [u8]) -> Result<(), Errno> {
         let key = self.signing()?;
         self.curve.allows(Operation::SignWithNonce)?;
@@ -151,11 +151,11 @@ impl Key {
         Ok(key.sign_pair_with_nonce(hash, nonce, out)?)
     }
 
-    fn signing(&self) -> Result<&ops::ec::Key, Errno> {
+    fn signing(&self) -> Result<&ops::ec::EcKey, Errno> {
         self.halves.as_ref().filter(|key| key.has_private()).ok_or(Errno::INVALID)
     }
 
-    /// Checks a signature of a hash: r and s, of [`Key::length`] bytes each.
+    /// Checks a signature of a hash: r and s, of [`IcaEcKey::length`] bytes each.
     ///
     /// # Errors
     /// [`Errno::FAULT`] where it does not fit; [`Errno::INVALID`] without a public key; [`Errno::NO_DEVICE`].
@@ -185,12 +185,12 @@ mod tests {
     #[test]
     fn a_half_that_is_not_given_stays_and_so_do_both_on_an_error() {
         for curve in &CURVES {
-            let mut whole = Key::new(curve);
+            let mut whole = IcaEcKey::new(curve);
             whole.generate().unwrap();
             let mut room = [0; MAX_POINT];
             let public = whole.public(&mut room).unwrap();
             let (x, y) = public.split_at(curve.length());
-            let mut other = Key::new(curve);
+            let mut other = IcaEcKey::new(curve);
             other.set(None, None).unwrap();
             assert!(other.private().is_none() && other.public(&mut [0; MAX_POINT]).is_none());
             other.set(Some((x, y)), None).unwrap();

@@ -199,7 +199,7 @@ impl<const N: usize> Once<N> {
 }
 
 /// A key: `ICA_X25519_CTX` and its like.
-pub struct Key<C, const N: usize> {
+pub struct IcaEcxKey<C, const N: usize> {
     private: Option<Private<N>>,
     /// The public key the program has set, whatever the private one is: it may be another's, to verify with.
     public: Option<[u8; N]>,
@@ -208,20 +208,20 @@ pub struct Key<C, const N: usize> {
     curve: PhantomData<C>,
 }
 
-impl<C, const N: usize> std::fmt::Debug for Key<C, N> {
+impl<C, const N: usize> std::fmt::Debug for IcaEcxKey<C, N> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Key").field("public", &self.public).finish_non_exhaustive()
     }
 }
 
-impl<C: Curve<N>, const N: usize> Key<C, N> {
+impl<C: Curve<N>, const N: usize> IcaEcxKey<C, N> {
     /// Makes an empty key.
     ///
     /// # Errors
     /// [`Errno::NO_DEVICE`] where nothing serves this curve: that is how programs ask.
-    pub fn new() -> Result<Key<C, N>, Errno> {
+    pub fn new() -> Result<IcaEcxKey<C, N>, Errno> {
         allow(C::KEYGEN)?;
-        Ok(Key { private: None, public: None, own: Once::new(), curve: PhantomData })
+        Ok(IcaEcxKey { private: None, public: None, own: Once::new(), curve: PhantomData })
     }
 
     /// Sets the halves of the key that are given.

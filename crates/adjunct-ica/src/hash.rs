@@ -43,7 +43,7 @@ impl Part {
 
 /// The caller's context.
 #[derive(Debug)]
-pub struct Context<'a> {
+pub struct IcaHash<'a> {
     /// The bytes hashed so far.
     pub length: u128,
     /// The chaining value.
@@ -73,7 +73,7 @@ pub fn hash(
     method: &'static Method,
     part: Part,
     data: &[u8],
-    context: &mut Context<'_>,
+    context: &mut IcaHash<'_>,
     out: &mut [u8],
 ) -> Result<(), Errno> {
     absorb(method, part, data, context)?.end(context, out)
@@ -90,7 +90,7 @@ pub struct Absorbed {
 ///
 /// # Errors
 /// As there.
-pub fn absorb(method: &'static Method, part: Part, data: &[u8], context: &mut Context<'_>) -> Result<Absorbed, Errno> {
+pub fn absorb(method: &'static Method, part: Part, data: &[u8], context: &mut IcaHash<'_>) -> Result<Absorbed, Errno> {
     if !part.ends() && !data.len().is_multiple_of(method.block) {
         return Err(Errno::INVALID);
     }
@@ -112,7 +112,7 @@ impl Absorbed {
     ///
     /// # Errors
     /// [`Errno::IO`] where there is no chaining value.
-    pub fn end(mut self, context: &mut Context<'_>, out: &mut [u8]) -> Result<(), Errno> {
+    pub fn end(mut self, context: &mut IcaHash<'_>, out: &mut [u8]) -> Result<(), Errno> {
         if self.part.ends() {
             self.digest.finish(out);
             leave(context, out);
@@ -128,7 +128,7 @@ impl Absorbed {
 }
 
 /// The result as the chaining value: the original leaves it there, and a digest that has been finished has none of its own any more.
-fn leave(context: &mut Context<'_>, out: &[u8]) {
+fn leave(context: &mut IcaHash<'_>, out: &[u8]) {
     let length = out.len().min(context.chain.len());
     context.chain[..length].copy_from_slice(&out[..length]);
 }

@@ -5,7 +5,7 @@
 mod common;
 
 use adjunct::catalogue::Path;
-use adjunct::catalogue::{Function, Kind, Row};
+use adjunct::catalogue::{CounterSplit, Function, Row};
 use adjunct::counters::{Apart, Snapshot};
 use adjunct::ops::choice as route;
 use common::{PLAIN, emulated, program_of};
@@ -58,7 +58,7 @@ fn expected(row: &str, bits: usize, direction: &str, machine: Machine) -> Vec<(C
         return Vec::new();
     }
     let function = Function::from_name(row).unwrap_or_else(|| panic!("the catalogue has no {row}"));
-    assert_eq!(function.info().kind == Kind::Cipher, !["crypt", "software"].contains(&direction), "{row}");
+    assert_eq!(function.info().kind == CounterSplit::Cipher, !["crypt", "software"].contains(&direction), "{row}");
     let of_curves = matches!(function, Function::EcKeygen | Function::EcdsaSign);
     let of_keys = matches!(function, Function::RsaKeygenMe | Function::RsaKeygenCrt);
     // P-192 and three of Brainpool's curves, whose operations the lanes share where they share those on P-256.

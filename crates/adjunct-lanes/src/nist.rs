@@ -6,7 +6,7 @@ use adjunct_base::catalogue::Queue;
 use adjunct_base::error::Error;
 use adjunct_base::slab::Number;
 use adjunct_cpu::curve::{Curve, MAX_FIELD, MAX_POINT};
-use adjunct_cpu::ec::Key;
+use adjunct_cpu::ec::CpuEcKey;
 #[cfg(target_arch = "x86_64")]
 use adjunct_kernels::nist;
 use std::marker::PhantomData;
@@ -105,7 +105,7 @@ impl<C: Lanes> Kind for Sign<C> {
     }
 
     fn scalar(job: &mut SignJob) -> Outcome {
-        let Some(key) = Key::of_number(job.key) else { return Outcome::Library };
+        let Some(key) = CpuEcKey::of_number(job.key) else { return Outcome::Library };
         let made = key.sign(&job.digest.0[..job.digest.1], &mut job.signature);
         job.done = made.is_ok();
         made.unwrap_or(Outcome::Library)
@@ -137,7 +137,7 @@ impl<C: Lanes> Kind for Derive<C> {
     }
 
     fn scalar(job: &mut DeriveJob) -> Outcome {
-        let (Some(key), Some(peer)) = (Key::of_number(job.key), Key::of_number(job.peer)) else {
+        let (Some(key), Some(peer)) = (CpuEcKey::of_number(job.key), CpuEcKey::of_number(job.peer)) else {
             return Outcome::Library;
         };
         let made = key.shared_secret(&peer, &mut job.secret).map(|(_, outcome)| outcome);
@@ -171,7 +171,7 @@ impl<C: Lanes> Kind for Keygen<C> {
     }
 
     fn scalar(job: &mut KeygenJob) -> Outcome {
-        let Ok((key, outcome)) = Key::generate(C::CURVE.group()) else { return Outcome::Library };
+        let Ok((key, outcome)) = CpuEcKey::generate(C::CURVE.group()) else { return Outcome::Library };
         let length = C::CURVE.field_len();
         if let (Some(scalar), Some(point)) = (key.scalar(), key.coordinates(&mut [0; MAX_POINT])) {
             job.private[..length].copy_from_slice(scalar);
@@ -203,13 +203,13 @@ mod kernel {
     }
 
     /// A key of each job; `None` where it is gone.
-    fn keys<J>(jobs: &[J], number: impl Fn(&J) -> Number) -> [Option<Key>; LANES] {
-        std::array::from_fn(|i| jobs.get(i).and_then(|job| Key::of_number(number(job))))
+    fn keys<J>(jobs: &[J], number: impl Fn(&J) -> Number) -> [Option<CpuEcKey>; LANES] {
+        std::array::from_fn(|i| jobs.get(i).and_then(|job| CpuEcKey::of_number(number(job))))
     }
 
     /// The key's scalar; empty where there is none, which the kernels refuse.
-    fn scalar(key: &Option<Key>) -> &[u8] {
-        key.as_ref().and_then(Key::scalar).unwrap_or(&[])
+    fn scalar(key: &Option<CpuEcKey>) -> &[u8] {
+        key.as_ref().and_then(CpuEcKey::scalar).unwrap_or(&[])
     }
 
     pub(super) fn sign<C: Lanes>(jobs: &mut [SignJob], run: impl FnOnce(&mut [nist::SignJob]) -> u8) -> u8 {
@@ -244,7 +244,7 @@ mod kernel {
     /// A nonce of each of the first `count` jobs; without a private key it stays 0, and the kernel refuses the job.
     fn make_nonces<C: Lanes>(
         count: usize,
-        keys: &[Option<Key>; LANES],
+        keys: &[Option<CpuEcKey>; LANES],
         digests: &[[u8; MAX_FIELD]; LANES],
         added: &[u8; LANES * ADDED],
         nonces: &mut Numbers<MAX_FIELD>,
@@ -263,7 +263,8 @@ mod kernel {
             if made >> i & 1 == 1 && C::CURVE.in_range(&nonce[..length]) {
                 continue;
             }
-            if let Some(key) = key.as_ref().and_then(Key::scalar).and_then(|scalar| Nonces::new(C::CURVE, scalar)) {
+            if let Some(key) = key.as_ref().and_then(CpuEcKey::scalar).and_then(|scalar| Nonces::new(C::CURVE, scalar))
+            {
                 key.nonce(digest, added, nonce);
             }
         }
@@ -314,7 +315,7 @@ mod kernel {
 ///
 /// # Errors
 /// [`Error::InvalidKey`] without a private key; [`Error::Length`] for an `out` that is too short.
-pub fn sign(curve: Curve, key: &Key, digest: &[u8], out: &mut [u8]) -> Result<Outcome, Error> {
+pub fn sign(curve: Curve, key: &CpuEcKey, digest: &[u8], out: &mut [u8]) -> Result<Outcome, Error> {
     let job = || SignJob { key: key.number(), digest: leftmost(digest), signature: [0; 2 * MAX_FIELD], done: false };
     let asked = match curve {
         Curve::P256 => ask::<Sign<P256>>(job),
@@ -338,8 +339,8 @@ pub fn sign(curve: Curve, key: &Key, digest: &[u8], out: &mut [u8]) -> Result<Ou
 /// [`Error::InvalidKey`] for keys without the half needed.
 pub fn shared_secret<'a>(
     curve: Curve,
-    key: &Key,
-    peer: &Key,
+    key: &CpuEcKey,
+    peer: &CpuEcKey,
     out: &'a mut [u8; MAX_FIELD],
 ) -> Result<(&'a [u8], Outcome), Error> {
     let job = || DeriveJob { key: key.number(), peer: peer.number(), secret: [0; MAX_FIELD], done: false };
@@ -362,7 +363,7 @@ pub fn shared_secret<'a>(
 ///
 /// # Errors
 /// [`Error::Failed`] where memory runs out.
-pub fn generate(curve: Curve) -> Result<(Key, Outcome), Error> {
+pub fn generate(curve: Curve) -> Result<(CpuEcKey, Outcome), Error> {
     let job = || KeygenJob { private: [0; MAX_FIELD], public: [0; 2 * MAX_FIELD], done: false };
     let asked = match curve {
         Curve::P256 => ask::<Keygen<P256>>(job),
@@ -371,17 +372,17 @@ pub fn generate(curve: Curve) -> Result<(Key, Outcome), Error> {
     };
     match asked {
         Asked::Done(job, outcome) => Ok((finish(curve, &job)?, outcome)),
-        Asked::Alone(alone) => alone.run(|| Key::generate(curve.group())),
+        Asked::Alone(alone) => alone.run(|| CpuEcKey::generate(curve.group())),
     }
 }
 
 /// Makes the key of a job's result.
-fn finish(curve: Curve, job: &KeygenJob) -> Result<Key, Error> {
+fn finish(curve: Curve, job: &KeygenJob) -> Result<CpuEcKey, Error> {
     if !job.done {
         return Err(Error::Failed("key generation"));
     }
     let length = curve.field_len();
-    Key::of_pair(curve.group(), &job.private[..length], &job.public[..2 * length])
+    CpuEcKey::of_pair(curve.group(), &job.private[..length], &job.public[..2 * length])
 }
 
 /// The part of a digest that any curve uses.
@@ -397,15 +398,15 @@ mod tests {
     use adjunct_base::catalogue::LANES;
     use adjunct_cpu::curve::Form;
 
-    fn keys<C: Lanes>(count: usize) -> Vec<Key> {
-        (0..count).map(|_| Key::generate(C::CURVE.group()).unwrap().0).collect()
+    fn keys<C: Lanes>(count: usize) -> Vec<CpuEcKey> {
+        (0..count).map(|_| CpuEcKey::generate(C::CURVE.group()).unwrap().0).collect()
     }
 
-    fn sign_job(key: &Key, digest: ([u8; MAX_FIELD], usize)) -> SignJob {
+    fn sign_job(key: &CpuEcKey, digest: ([u8; MAX_FIELD], usize)) -> SignJob {
         SignJob { key: key.number(), digest, signature: [0; 2 * MAX_FIELD], done: false }
     }
 
-    fn derive_job(key: &Key, peer: &Key) -> DeriveJob {
+    fn derive_job(key: &CpuEcKey, peer: &CpuEcKey) -> DeriveJob {
         DeriveJob { key: key.number(), peer: peer.number(), secret: [0; MAX_FIELD], done: false }
     }
 
@@ -440,13 +441,14 @@ mod tests {
                 assert_ne!(jobs[0].signature, first);
             }
             // Peers that were decoded, uncompressed and compressed, and one that was made here.
-            let peers: Vec<Key> = self::keys::<C>(count)
+            let peers: Vec<CpuEcKey> = self::keys::<C>(count)
                 .into_iter()
                 .enumerate()
                 .map(|(i, key)| {
                     let form = [Form::Uncompressed, Form::Compressed, Form::Hybrid][i % 3];
                     let mut point = [0; MAX_POINT];
-                    let mut decoded = || Key::new(C::CURVE.group(), Some(key.public(form, &mut point).unwrap()), None);
+                    let mut decoded =
+                        || CpuEcKey::new(C::CURVE.group(), Some(key.public(form, &mut point).unwrap()), None);
                     if i % 4 == 3 { key.clone() } else { decoded().unwrap().public_only().unwrap() }
                 })
                 .collect();
@@ -474,16 +476,16 @@ mod tests {
 
     #[test]
     fn keys_without_the_half_needed_are_refused_on_both_paths() {
-        let whole = Key::generate(Curve::P256.group()).unwrap().0;
+        let whole = CpuEcKey::generate(Curve::P256.group()).unwrap().0;
         let public = whole.public_only().unwrap();
-        let private = Key::new(Curve::P256.group(), None, whole.scalar()).unwrap();
+        let private = CpuEcKey::new(Curve::P256.group(), None, whole.scalar()).unwrap();
         assert!(sign(Curve::P256, &public, &[1; 32], &mut [0; 64]).is_err());
         assert!(sign(Curve::P256, &private, &[1; 32], &mut [0; 64]).is_ok());
         for (key, peer) in [(&public, &public), (&whole, &private)] {
             assert!(shared_secret(Curve::P256, key, peer, &mut [0; MAX_FIELD]).is_err());
         }
         if crate::tests::here() {
-            let job = |key: &Key| sign_job(key, leftmost(&[1; 32]));
+            let job = |key: &CpuEcKey| sign_job(key, leftmost(&[1; 32]));
             assert_eq!(Sign::<P256>::lanes(&mut [job(&whole), job(&public), job(&private)]), Some(0b101));
             let job = derive_job;
             assert_eq!(

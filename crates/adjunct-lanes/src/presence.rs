@@ -10,7 +10,7 @@
 use super::function::{self, Function};
 use super::work::Work;
 use super::{Engine, memory};
-use adjunct_base::thread::Key;
+use adjunct_base::thread::ThreadKey;
 use adjunct_kernels::floats::in_default_mode;
 use std::cell::Cell;
 use std::ffi::c_void;
@@ -91,7 +91,7 @@ pub(super) fn is_late() {
 }
 
 /// Gives a thread's entry back when it ends: its address.
-static PRESENT: Key = Key::new(ended);
+static PRESENT: ThreadKey = ThreadKey::new(ended);
 
 unsafe extern "C" fn ended(entry: *mut c_void) {
     // SAFETY: an entry of the board, which is never unmapped. In a child it is nobody's, which this says, too.

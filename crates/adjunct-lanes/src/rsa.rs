@@ -9,7 +9,7 @@ use adjunct_base::catalogue::{LANES, Queue};
 use adjunct_base::error::Error;
 use adjunct_base::registry::{self, Adapter};
 use adjunct_base::slab::{Entry, Number, Slab};
-use adjunct_cpu::rsa::{Key, Part};
+use adjunct_cpu::rsa::{CpuRsaKey, Part};
 use adjunct_cpu::{self as cpu, RsaLanes};
 use adjunct_kernels::opaque_debug;
 use zeroize::Zeroizing;
@@ -23,7 +23,7 @@ static KEYS: Slab<Prepared> = Slab::new();
 /// A key with what lanes need of it.
 #[derive(Debug)]
 pub struct Prepared {
-    key: Key,
+    key: CpuRsaKey,
     queue: Queue,
     /// The modulus; inputs must be below it.
     n: Zeroizing<Vec<u8>>,
@@ -35,7 +35,7 @@ impl Prepared {
     ///
     /// # Errors
     /// [`Error::Memory`].
-    pub fn new(key: &Key) -> Result<Option<Entry<Prepared>>, Error> {
+    pub fn new(key: &CpuRsaKey) -> Result<Option<Entry<Prepared>>, Error> {
         let queue = match key.bits() {
             2048 => Queue::Rsa2048,
             3072 => Queue::Rsa3072,
@@ -62,7 +62,7 @@ impl Prepared {
     }
 
     /// The key as the CPU has it.
-    pub fn key(&self) -> &Key {
+    pub fn key(&self) -> &CpuRsaKey {
         &self.key
     }
 
@@ -288,7 +288,7 @@ mod lanes {
         jobs: &mut [Private],
         size: usize,
         scratches: &Scratches<MaybeUninit<S>>,
-        form: impl for<'k> Fn(&'k Forms, &'k Key) -> Option<Kept<'k, Box<K>>>,
+        form: impl for<'k> Fn(&'k Forms, &'k CpuRsaKey) -> Option<Kept<'k, Box<K>>>,
         run: impl FnOnce([(&K, &[u8], &mut [u8]); LANES], usize, &mut MaybeUninit<S>, bool) -> u8,
     ) -> Option<u8> {
         let keys: [_; LANES] = std::array::from_fn(|i| jobs.get(i).and_then(|job| KEYS.get(job.key)));
@@ -397,17 +397,17 @@ mod tests {
 
     /// A key and what lanes need of it.
     struct Ready {
-        key: Key,
+        key: CpuRsaKey,
         prepared: Option<Entry<Prepared>>,
     }
 
     impl Ready {
-        fn new(key: Key) -> Ready {
+        fn new(key: CpuRsaKey) -> Ready {
             Ready { prepared: Prepared::new(&key).unwrap(), key }
         }
 
         fn generate(bits: usize) -> Ready {
-            Ready::new(Key::generate(bits, &E, None).unwrap().0)
+            Ready::new(CpuRsaKey::generate(bits, &E, None).unwrap().0)
         }
 
         /// Runs the operation in lanes where that can be, else by the CPU.
@@ -462,14 +462,14 @@ mod tests {
     }
 
     /// The key again, some of its CRT values changed.
-    fn changed(key: &Key, change: impl Fn(&mut [Vec<u8>; 5])) -> Key {
+    fn changed(key: &CpuRsaKey, change: impl Fn(&mut [Vec<u8>; 5])) -> CpuRsaKey {
         let number = |part| key.number(part).unwrap().unwrap().to_vec();
         let mut crt = [Part::P, Part::Q, Part::Dp, Part::Dq, Part::Qinv].map(number);
         change(&mut crt);
         let [p, q, dp, dq, qinv] = &crt;
         let (n, e, d) = (number(Part::N), number(Part::E), number(Part::D));
         let crt = Crt { p, q, dp, dq, qinv };
-        Key::new(&Numbers { n: &n, e: &e, d: Some(&d), crt: Some(crt) }).unwrap()
+        CpuRsaKey::new(&Numbers { n: &n, e: &e, d: Some(&d), crt: Some(crt) }).unwrap()
     }
 
     #[test]

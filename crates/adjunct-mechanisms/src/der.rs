@@ -5,7 +5,7 @@ mod name;
 
 use crate::object::Object;
 use crate::object::attributes::{Attributes, Value};
-use crate::object::key::{Curve, Key, octet_string};
+use crate::object::key::{Curve, ObjectKey, octet_string};
 use crate::object::{lattice, pkcs8, spki};
 use ::pkcs8::PrivateKeyInfoRef;
 use ::spki::{AlgorithmIdentifierRef, ObjectIdentifier, SubjectPublicKeyInfoRef};
@@ -121,7 +121,7 @@ pub fn of_private_key(attributes: &[Attribute]) -> Option<Der> {
 pub fn of_public_key(attributes: &[Attribute], private: bool) -> Option<Vec<u8>> {
     let all = gathered(attributes, if private { CKO_PRIVATE_KEY } else { CKO_PUBLIC_KEY })?;
     let curve = all.bytes(CKA_EC_PARAMS).and_then(|params| Curve::of(params).ok());
-    spki::of(&Key::of(&all).ok()?, curve).ok()?
+    spki::of(&ObjectKey::of(&all).ok()?, curve).ok()?
 }
 
 /// An element of DER: its tag, and what is in it.

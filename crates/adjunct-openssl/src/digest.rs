@@ -20,7 +20,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 /// The data that OpenSSL's `algctx` points to, with room for a state of ROOM words. The digest comes first, its state where OpenSSL's default
 /// provider has it ([`Digest`]).
 #[repr(C)]
-struct Context<const ROOM: usize> {
+struct DigestContext<const ROOM: usize> {
     digest: Digest<ROOM>,
     /// OpenSSL, for errors.
     core: &'static Core,
@@ -28,7 +28,7 @@ struct Context<const ROOM: usize> {
     size: usize,
 }
 
-impl<const ROOM: usize> Context<ROOM> {
+impl<const ROOM: usize> DigestContext<ROOM> {
     /// # Safety
     /// `provctx` is OpenSSL's, which keeps the provider alive as long as its contexts.
     unsafe fn create(method: &'static Method, provctx: *mut c_void) -> *mut c_void {
@@ -120,7 +120,7 @@ fn default_size(method: &Method) -> usize {
 unsafe extern "C" fn init<const ROOM: usize>(ctx: *mut c_void, params: *const Param) -> c_int {
     guard(0, || {
         // SAFETY: the context is ours.
-        let Some(this) = (unsafe { context::<Context<ROOM>>(ctx) }) else { return 0 };
+        let Some(this) = (unsafe { context::<DigestContext<ROOM>>(ctx) }) else { return 0 };
         this.digest.reset();
         c_int::from(this.set_params(params))
     })
@@ -129,7 +129,9 @@ unsafe extern "C" fn init<const ROOM: usize>(ctx: *mut c_void, params: *const Pa
 unsafe extern "C" fn update<const ROOM: usize>(ctx: *mut c_void, data: *const u8, length: usize) -> c_int {
     guard(0, || {
         // SAFETY: the context is ours, the buffer OpenSSL's.
-        let (Some(this), data) = (unsafe { (context::<Context<ROOM>>(ctx), slice(data, length)) }) else { return 0 };
+        let (Some(this), data) = (unsafe { (context::<DigestContext<ROOM>>(ctx), slice(data, length)) }) else {
+            return 0;
+        };
         if this.digest.is_squeezing() {
             return 0;
         }
@@ -146,7 +148,7 @@ unsafe extern "C" fn finish<const ROOM: usize>(
 ) -> c_int {
     guard(0, || {
         // SAFETY: the context is ours.
-        let Some(this) = (unsafe { context::<Context<ROOM>>(ctx) }) else { return 0 };
+        let Some(this) = (unsafe { context::<DigestContext<ROOM>>(ctx) }) else { return 0 };
         let xof = this.digest.method().xof;
         if this.size == UNSET || this.digest.is_squeezing() || (!xof && room < this.size) {
             return 0;
@@ -171,7 +173,9 @@ unsafe extern "C" fn squeeze<const ROOM: usize>(
 ) -> c_int {
     guard(0, || {
         // SAFETY: the context is ours, the buffers OpenSSL's.
-        let (Some(this), out) = (unsafe { (context::<Context<ROOM>>(ctx), slice_mut(out, room)) }) else { return 0 };
+        let (Some(this), out) = (unsafe { (context::<DigestContext<ROOM>>(ctx), slice_mut(out, room)) }) else {
+            return 0;
+        };
         if !this.digest.method().xof {
             return 0;
         }
@@ -185,7 +189,7 @@ unsafe extern "C" fn squeeze<const ROOM: usize>(
 unsafe extern "C" fn dupctx<const ROOM: usize>(ctx: *mut c_void) -> *mut c_void {
     guard(std::ptr::null_mut(), || {
         // SAFETY: the context is ours.
-        let this = unsafe { context::<Context<ROOM>>(ctx) };
+        let this = unsafe { context::<DigestContext<ROOM>>(ctx) };
         this.map_or(std::ptr::null_mut(), |c| c.duplicate())
     })
 }
@@ -196,7 +200,8 @@ unsafe extern "C" fn copyctx<const ROOM: usize>(to: *mut c_void, from: *mut c_vo
             return;
         }
         // SAFETY: OpenSSL passes two live contexts of one algorithm, which are not one.
-        if let (Some(to), Some(from)) = unsafe { (context::<Context<ROOM>>(to), context::<Context<ROOM>>(from)) } {
+        let both = unsafe { (context::<DigestContext<ROOM>>(to), context::<DigestContext<ROOM>>(from)) };
+        if let (Some(to), Some(from)) = both {
             to.take_over(from);
         }
     });
@@ -204,12 +209,12 @@ unsafe extern "C" fn copyctx<const ROOM: usize>(to: *mut c_void, from: *mut c_vo
 
 unsafe extern "C" fn set_ctx_params<const ROOM: usize>(ctx: *mut c_void, params: *const Param) -> c_int {
     // SAFETY: the context is ours.
-    guard(0, || unsafe { context::<Context<ROOM>>(ctx) }.is_some_and(|c| c.set_params(params)).into())
+    guard(0, || unsafe { context::<DigestContext<ROOM>>(ctx) }.is_some_and(|c| c.set_params(params)).into())
 }
 
 unsafe extern "C" fn get_ctx_params<const ROOM: usize>(ctx: *mut c_void, params: *mut Param) -> c_int {
     // SAFETY: the context is ours.
-    guard(0, || unsafe { context::<Context<ROOM>>(ctx) }.is_some_and(|c| c.get_params(params)).into())
+    guard(0, || unsafe { context::<DigestContext<ROOM>>(ctx) }.is_some_and(|c| c.get_params(params)).into())
 }
 
 fn describe(method: &Method, params: *mut Param) -> c_int {
@@ -286,7 +291,7 @@ macro_rules! offer {
 
             unsafe extern "C" fn newctx(provctx: *mut c_void) -> *mut c_void {
                 // SAFETY: the pointer is the provider's.
-                guard(std::ptr::null_mut(), || unsafe { Context::<ROOM>::create(&digest::$method, provctx) })
+                guard(std::ptr::null_mut(), || unsafe { DigestContext::<ROOM>::create(&digest::$method, provctx) })
             }
 
             unsafe extern "C" fn get_params(params: *mut Param) -> c_int {
@@ -311,7 +316,7 @@ macro_rules! offer {
                 entry!(id::DIGEST_UPDATE, update::<ROOM>),
                 entry!(id::DIGEST_FINAL, finish::<ROOM>),
                 entry!(id::DIGEST_DIGEST, digest),
-                entry!(id::DIGEST_FREECTX, abi::freed::<Context<ROOM>>),
+                entry!(id::DIGEST_FREECTX, abi::freed::<DigestContext<ROOM>>),
                 entry!(id::DIGEST_DUPCTX, dupctx::<ROOM>),
                 entry!(id::DIGEST_COPYCTX, copyctx::<ROOM>),
                 entry!(id::DIGEST_GET_PARAMS, get_params),

@@ -29,7 +29,7 @@ const MAX_REQUEST: usize = 1 << 16;
 const MAX_LENGTH: usize = i32::MAX as usize;
 
 /// The context that OpenSSL's `algctx` points to; the primary one is used by several threads, so its variable fields are atomic.
-struct Context {
+struct RandContext {
     provider: &'static Provider,
     generator: Generator,
     state: AtomicU8,
@@ -42,7 +42,7 @@ struct Context {
     reseed_interval: AtomicI64,
 }
 
-impl Context {
+impl RandContext {
     fn fail(&self, reason: Reason) -> c_int {
         self.provider.core.raise(reason);
         0
@@ -135,15 +135,15 @@ impl Context {
 ///
 /// # Safety
 /// `ctx` is null or from `newctx`, and not freed.
-unsafe fn with(ctx: *mut c_void, body: impl FnOnce(&Context) -> c_int) -> c_int {
+unsafe fn with(ctx: *mut c_void, body: impl FnOnce(&RandContext) -> c_int) -> c_int {
     // SAFETY: the caller passes null or a context of `newctx` that has not been freed.
-    guard(0, || unsafe { ctx.cast::<Context>().as_ref() }.map_or(0, body))
+    guard(0, || unsafe { ctx.cast::<RandContext>().as_ref() }.map_or(0, body))
 }
 
 unsafe extern "C" fn newctx(provctx: *mut c_void, _parent: *mut c_void, _parent_calls: *const Dispatch) -> *mut c_void {
     guard(std::ptr::null_mut(), || {
         adjunct::ops::attribute();
-        abi::give(Context {
+        abi::give(RandContext {
             // SAFETY: the pointer is the provider's, which outlives its contexts.
             provider: unsafe { provider(provctx) },
             generator: Generator::new(),
@@ -344,7 +344,7 @@ unsafe extern "C" fn settable(_ctx: *mut c_void, _provctx: *mut c_void) -> *cons
 
 static DISPATCH: &[Dispatch] = &[
     entry!(id::RAND_NEWCTX, newctx),
-    entry!(id::RAND_FREECTX, abi::freed::<Context>),
+    entry!(id::RAND_FREECTX, abi::freed::<RandContext>),
     entry!(id::RAND_INSTANTIATE, instantiate),
     entry!(id::RAND_UNINSTANTIATE, uninstantiate),
     entry!(id::RAND_GENERATE, generate),

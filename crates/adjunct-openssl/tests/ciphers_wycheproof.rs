@@ -16,9 +16,9 @@ const GET_TAG: c_int = 0x10;
 const SET_TAG: c_int = 0x11;
 
 /// A context of one of our ciphers; freed when dropped.
-struct Context(CipherCtx, Cipher);
+struct TestedCipher(CipherCtx, Cipher);
 
-impl Drop for Context {
+impl Drop for TestedCipher {
     fn drop(&mut self) {
         unsafe {
             EVP_CIPHER_CTX_free(self.0);
@@ -28,13 +28,13 @@ impl Drop for Context {
     }
 }
 
-impl Context {
-    fn new(name: &str) -> Context {
+impl TestedCipher {
+    fn new(name: &str) -> TestedCipher {
         let c = CString::new(name).unwrap();
         unsafe {
             let cipher = EVP_CIPHER_fetch(library().0, c.as_ptr(), ADJUNCT.as_ptr());
             assert!(!cipher.is_null(), "{name}");
-            Context(EVP_CIPHER_CTX_new(), cipher)
+            TestedCipher(EVP_CIPHER_CTX_new(), cipher)
         }
     }
 
@@ -101,14 +101,14 @@ fn aeads(set: aead::TestName, name: impl Fn(usize) -> String) {
                 continue;
             }
             let seal = || {
-                let c = Context::new(&name(bits));
+                let c = TestedCipher::new(&name(bits));
                 c.start(true, &test.key, &test.nonce, Some((tag_len, None, test.pt.len())))?;
                 c.aad(&test.aad)?;
                 let sealed = c.run(&test.pt)?;
                 Some((sealed, c.tag(tag_len)?))
             };
             let open = || {
-                let c = Context::new(&name(bits));
+                let c = TestedCipher::new(&name(bits));
                 c.start(false, &test.key, &test.nonce, Some((test.tag.len(), Some(&test.tag[..]), test.ct.len())))?;
                 c.aad(&test.aad)?;
                 c.run(&test.ct)
@@ -155,7 +155,7 @@ fn ciphers(set: cipher::TestName, name: impl Fn(usize) -> String) {
             let name = name(group.key_size);
             let what = format!("{name} test {} ({})", test.tc_id, test.comment);
             let run = |enc, data: &[u8]| {
-                let c = Context::new(&name);
+                let c = TestedCipher::new(&name);
                 c.start(enc, &test.key, &test.nonce, None)?;
                 c.run(data)
             };

@@ -43,11 +43,11 @@ fn by_its_private_exponent() {
     let mut params: Vec<_> = names.iter().zip(&mut numbers).map(|(n, p)| number(n, p)).collect();
     params.push(OSSL_PARAM::END);
     let made = unsafe {
-        let ctx = Context(EVP_PKEY_CTX_new_from_name(library().0, c"RSA".as_ptr(), ADJUNCT.as_ptr()));
+        let ctx = RsaPkeyContext(EVP_PKEY_CTX_new_from_name(library().0, c"RSA".as_ptr(), ADJUNCT.as_ptr()));
         let mut made = null_mut();
         assert_eq!(EVP_PKEY_fromdata_init(ctx.0), 1);
         assert_eq!(EVP_PKEY_fromdata(ctx.0, &raw mut made, PAIR, params.as_mut_ptr()), 1, "{}", errors());
-        Key(made)
+        RsaPkey(made)
     };
     let before = calls(Function::RsaCrt);
     assert!(raw_sign(&made, ADJUNCT, PLAIN, &[9; 32]).is_some());

@@ -66,15 +66,15 @@ fn ecdsa() {
     assert!(tests > 4000, "{tests}");
 }
 
-fn public_key(der: &[u8]) -> Key {
+fn public_key(der: &[u8]) -> SharedPkey {
     let key = try_public_key(der);
     key.unwrap_or_else(|| panic!("{}", errors()))
 }
 
-fn try_public_key(der: &[u8]) -> Option<Key> {
+fn try_public_key(der: &[u8]) -> Option<SharedPkey> {
     let mut data = der.as_ptr();
     let key = unsafe { d2i_PUBKEY_ex(null_mut(), &raw mut data, der.len() as _, library().0, DEFAULT.as_ptr()) };
-    (!key.is_null()).then_some(Key(key))
+    (!key.is_null()).then_some(SharedPkey(key))
 }
 
 #[test]

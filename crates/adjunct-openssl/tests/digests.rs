@@ -39,11 +39,11 @@ fn usual_length(name: &CStr) -> bool {
     FIXED.contains(&name) || version < (3, 4)
 }
 
-struct Context(MdCtx);
+struct TestedDigest(MdCtx);
 
-impl Context {
-    fn new() -> Context {
-        Context(unsafe { EVP_MD_CTX_new() })
+impl TestedDigest {
+    fn new() -> TestedDigest {
+        TestedDigest(unsafe { EVP_MD_CTX_new() })
     }
 
     fn init(&self, md: Md) {
@@ -67,23 +67,23 @@ impl Context {
         out
     }
 
-    fn copy_of(&self, other: &Context) {
+    fn copy_of(&self, other: &TestedDigest) {
         assert_eq!(unsafe { EVP_MD_CTX_copy_ex(self.0, other.0) }, 1, "{}", errors());
     }
 }
 
-impl Drop for Context {
+impl Drop for TestedDigest {
     fn drop(&mut self) {
         unsafe { EVP_MD_CTX_free(self.0) };
     }
 }
 
-fn result(context: &Context, name: &CStr, length: usize) -> Vec<u8> {
+fn result(context: &TestedDigest, name: &CStr, length: usize) -> Vec<u8> {
     if EXTENDABLE.contains(&name) { context.finish_xof(length) } else { context.finish() }
 }
 
 fn stock(name: &CStr, data: &[u8], length: usize) -> Vec<u8> {
-    let context = Context::new();
+    let context = TestedDigest::new();
     context.init(fetch(name, DEFAULT));
     context.update(data);
     result(&context, name, length)
@@ -124,7 +124,7 @@ fn any_chunking_and_a_copy_midway_give_the_same() {
     let mut rng = Rng::new(0x5eed_0001);
     for name in all() {
         let md = fetch(name, ADJUNCT);
-        let (context, fork) = (Context::new(), Context::new());
+        let (context, fork) = (TestedDigest::new(), TestedDigest::new());
         for round in 0..300 {
             let size = if round == 0 { 0 } else { rng.length(5000) };
             let (data, length) = (rng.bytes(size), rng.length(700));
@@ -174,7 +174,7 @@ fn at_once_and_with_the_usual_length() {
 fn the_length_of_an_extendable_output_may_be_set_before() {
     for name in EXTENDABLE {
         let outputs = [ADJUNCT, DEFAULT].map(|query| {
-            let context = Context::new();
+            let context = TestedDigest::new();
             let mut length = 50usize;
             let params = [OSSL_PARAM::size(c"xoflen", &mut length), OSSL_PARAM::END];
             let md = fetch(name, query);
@@ -187,7 +187,7 @@ fn the_length_of_an_extendable_output_may_be_set_before() {
         });
         assert_eq!(outputs[0], outputs[1], "{name:?}");
         assert_eq!(stock(name, b"abc", 0), Vec::<u8>::new());
-        let context = Context::new();
+        let context = TestedDigest::new();
         context.init(fetch(name, ADJUNCT));
         assert_eq!(context.finish_xof(0), Vec::<u8>::new());
         context.init(fetch(name, ADJUNCT));
@@ -199,7 +199,7 @@ fn the_length_of_an_extendable_output_may_be_set_before() {
 #[test]
 fn nothing_follows_the_end_of_an_extendable_output() {
     for name in EXTENDABLE {
-        let context = Context::new();
+        let context = TestedDigest::new();
         context.init(fetch(name, ADJUNCT));
         context.finish_xof(10);
         let mut out = [0; 10];
@@ -211,7 +211,7 @@ fn nothing_follows_the_end_of_an_extendable_output() {
 #[test]
 fn the_sslv3_master_secret_is_mixed_in_alike() {
     let outputs = [ADJUNCT, DEFAULT].map(|query| {
-        let context = Context::new();
+        let context = TestedDigest::new();
         context.init(fetch(c"SHA1", query));
         context.update(b"handshake");
         let mut secret = [0x42; 48];
@@ -228,7 +228,7 @@ fn contexts_of_many_threads_do_not_meet() {
         for thread in 0..4u8 {
             scope.spawn(move || {
                 for name in all() {
-                    let context = Context::new();
+                    let context = TestedDigest::new();
                     context.init(fetch(name, ADJUNCT));
                     for _ in 0..50 {
                         context.update(&[thread; 100]);
@@ -254,7 +254,7 @@ fn squeezing_in_pieces_gives_the_default_providers_stream() {
         for _ in 0..100 {
             let (size, length) = (rng.length(600), rng.length(1500));
             let data = rng.bytes(size);
-            let context = Context::new();
+            let context = TestedDigest::new();
             context.init(fetch(name, ADJUNCT));
             context.update(&data);
             let mut out = Vec::new();
@@ -263,7 +263,7 @@ fn squeezing_in_pieces_gives_the_default_providers_stream() {
                 assert_eq!(unsafe { squeeze(context.0, part.as_mut_ptr(), piece) }, 1, "{}", errors());
                 out.extend(part);
                 if rng.below(8) == 0 {
-                    let copy = Context::new();
+                    let copy = TestedDigest::new();
                     copy.copy_of(&context);
                     context.copy_of(&copy);
                 }
@@ -281,7 +281,7 @@ fn squeezing_in_pieces_gives_the_default_providers_stream() {
 ///
 /// # Safety
 /// `context` is a live context whose digest a provider serves; the version of its libcrypto is the one that the words below are of.
-unsafe fn state_of(context: &Context) -> *mut u8 {
+unsafe fn state_of(context: &TestedDigest) -> *mut u8 {
     let words = if unsafe { OPENSSL_version_major() } == 3 { 7 } else { 4 };
     unsafe { *context.0.cast::<*mut u8>().add(words) }
 }
@@ -297,7 +297,7 @@ fn a_state_lies_where_the_default_providers_does() {
     for (name, length) in states.into_iter().chain(wide) {
         for at in [0, 1, 63, 64, 100, 127, 128, 129, 700] {
             for (from, to) in [(DEFAULT, ADJUNCT), (ADJUNCT, DEFAULT), (ADJUNCT, ADJUNCT)] {
-                let (one, other) = (Context::new(), Context::new());
+                let (one, other) = (TestedDigest::new(), TestedDigest::new());
                 one.init(fetch(name, from));
                 one.update(&message[..at]);
                 other.init(fetch(name, to));

@@ -21,7 +21,7 @@ fn group(name: &str) -> Value {
     Value::utf8(c"group", name)
 }
 
-fn new_key(query: &CStr, curve: &str) -> Key {
+fn new_key(query: &CStr, curve: &str) -> SharedPkey {
     generate(EC, query, false, &[&[group(curve)]]).unwrap_or_else(|| panic!("{curve}: {}", errors()))
 }
 
@@ -38,7 +38,7 @@ fn keys_look_the_same_from_both_sides() {
                 assert_eq!(EVP_PKEY_eq(one.0, other.0), 1);
                 assert_eq!(EVP_PKEY_parameters_eq(one.0, other.0), 1);
                 assert_ne!(EVP_PKEY_eq(one.0, new_key(from, curve).0), 1);
-                let copy = Key(EVP_PKEY_dup(one.0));
+                let copy = SharedPkey(EVP_PKEY_dup(one.0));
                 assert_eq!(to_data(&copy, ALL), to_data(&one, ALL));
             }
             for selection in [ALL, PAIR | DOMAIN, PUBLIC | DOMAIN, DOMAIN, DOMAIN | OTHER, PAIR, PRIVATE, 0] {
@@ -105,7 +105,7 @@ fn parameters_and_templates_generate_alike() {
 }
 
 /// Points of P-256, and encodings of no point.
-fn points(key: &Key) -> Vec<Vec<u8>> {
+fn points(key: &SharedPkey) -> Vec<Vec<u8>> {
     let data = to_data(key, PUBLIC | DOMAIN).unwrap();
     let full = data.iter().find(|v| v.name.as_c_str() == c"pub").unwrap().data.clone();
     let field = (full.len() - 1) / 2;
@@ -460,15 +460,15 @@ fn tls_key_shares() {
     for curve in ["P-256", "P-384", "P-521", "brainpoolP256r1"] {
         for (a, b) in [(ADJUNCT, DEFAULT), (DEFAULT, ADJUNCT), (ADJUNCT, ADJUNCT)] {
             let [ours, theirs] = [new_key(a, curve), new_key(b, curve)];
-            let share = |key: &Key| unsafe {
+            let share = |key: &SharedPkey| unsafe {
                 let mut out = null_mut();
                 let length = EVP_PKEY_get1_encoded_public_key(key.0, &raw mut out);
                 let share = std::slice::from_raw_parts(out, length).to_vec();
                 CRYPTO_free(out.cast(), c"".as_ptr(), 0);
                 share
             };
-            let peer = |key: &Key, share: &[u8]| unsafe {
-                let peer = Key(EVP_PKEY_new());
+            let peer = |key: &SharedPkey, share: &[u8]| unsafe {
+                let peer = SharedPkey(EVP_PKEY_new());
                 assert_eq!(EVP_PKEY_copy_parameters(peer.0, key.0), 1);
                 (EVP_PKEY_set1_encoded_public_key(peer.0, share.as_ptr(), share.len()) == 1).then_some(peer)
             };

@@ -34,7 +34,7 @@ fn keys_look_the_same_from_both_sides() {
             unsafe {
                 assert_eq!(EVP_PKEY_eq(one.0, other.0), 1);
                 assert_ne!(EVP_PKEY_eq(one.0, generate(name, from, false, &[]).unwrap().0), 1);
-                let copy = Key(EVP_PKEY_dup(one.0));
+                let copy = SharedPkey(EVP_PKEY_dup(one.0));
                 assert_eq!(to_data(&copy, PAIR), to_data(&one, PAIR));
             }
             for selection in [ALL, PAIR, PUBLIC, PRIVATE, DOMAIN, 0] {

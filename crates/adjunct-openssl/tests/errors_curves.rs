@@ -49,7 +49,7 @@ impl Type {
     }
 }
 
-fn key(r: &mut Recorder, query: &'static CStr, kind: Type, values: &[Value]) -> Option<Key> {
+fn key(r: &mut Recorder, query: &'static CStr, kind: Type, values: &[Value]) -> Option<SharedPkey> {
     let mut key = None;
     r.call("fromdata", || {
         key = from_data(kind.0, query, ALL, values);
@@ -384,7 +384,7 @@ fn keys() {
                         });
                         r.value("data", data.map(|d| d.into_iter().map(|v| (v.name, v.data)).collect::<Vec<_>>()));
                     }
-                    let copy = Key(r.call("dup", || EVP_PKEY_dup(key.0)));
+                    let copy = SharedPkey(r.call("dup", || EVP_PKEY_dup(key.0)));
                     if !copy.0.is_null() {
                         r.call("eq", || EVP_PKEY_eq(key.0, copy.0));
                         r.call("parameters_eq", || EVP_PKEY_parameters_eq(key.0, copy.0));

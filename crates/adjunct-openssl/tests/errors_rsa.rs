@@ -23,7 +23,7 @@ fn of_bits(bits: u32, primes: u32) -> Vec<Value> {
     material(&[Value::uint(c"bits", bits), Value::uint(c"primes", primes)])
 }
 
-fn key(r: &mut Recorder, query: &'static CStr, values: &[Value]) -> Key {
+fn key(r: &mut Recorder, query: &'static CStr, values: &[Value]) -> SharedPkey {
     let mut key = None;
     r.call("fromdata", || {
         key = from_data(c"RSA", query, ALL, values);
@@ -453,7 +453,7 @@ fn keys() {
                     });
                     r.value("data", data.map(|d| d.into_iter().map(|v| (v.name, v.data)).collect::<Vec<_>>()));
                 }
-                let copy = Key(r.call("dup", || EVP_PKEY_dup(key.0)));
+                let copy = SharedPkey(r.call("dup", || EVP_PKEY_dup(key.0)));
                 r.call("eq", || EVP_PKEY_eq(key.0, copy.0));
                 r.call("parameters_eq", || EVP_PKEY_parameters_eq(key.0, copy.0));
                 r.call("size", || EVP_PKEY_get_size(key.0));

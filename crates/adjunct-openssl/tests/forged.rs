@@ -30,9 +30,9 @@ enum Way {
 
 const WAYS: [Way; 4] = [Way::Final, Way::UpdatesThenCipher, Way::Cipher, Way::CipherNoOutput];
 
-struct Context(CipherCtx);
+struct ForgedCipher(CipherCtx);
 
-impl Drop for Context {
+impl Drop for ForgedCipher {
     fn drop(&mut self) {
         unsafe { EVP_CIPHER_CTX_free(self.0) };
         errors();
@@ -40,9 +40,9 @@ impl Drop for Context {
 }
 
 /// Starts a message; a tag without data sets its length only.
-fn start(name: &str, cipher: Cipher, enc: c_int, tag: Option<&[u8]>, message: usize) -> Context {
+fn start(name: &str, cipher: Cipher, enc: c_int, tag: Option<&[u8]>, message: usize) -> ForgedCipher {
     unsafe {
-        let ctx = Context(EVP_CIPHER_CTX_new());
+        let ctx = ForgedCipher(EVP_CIPHER_CTX_new());
         assert_eq!(EVP_CipherInit_ex(ctx.0, cipher, null_mut(), null(), null(), enc), 1);
         assert_eq!(EVP_CIPHER_CTX_ctrl(ctx.0, SET_IVLEN, 12, null_mut()), 1);
         match tag {
@@ -62,7 +62,7 @@ fn start(name: &str, cipher: Cipher, enc: c_int, tag: Option<&[u8]>, message: us
 }
 
 /// Puts data through and ends the message: whether every call succeeded.
-fn run(ctx: &Context, way: Way, data: &[u8]) -> Option<Vec<u8>> {
+fn run(ctx: &ForgedCipher, way: Way, data: &[u8]) -> Option<Vec<u8>> {
     let mut out = vec![0u8; data.len() + 16];
     let (mut n, length) = (0, data.len() as c_int);
     unsafe {
@@ -157,7 +157,7 @@ fn a_short_tls_record_never_passes() {
         let f = fetch(name);
         for length in [0usize, 1, 8, 15, 16, 23, 24, 25, 40, 63, 65] {
             unsafe {
-                let ctx = Context(EVP_CIPHER_CTX_new());
+                let ctx = ForgedCipher(EVP_CIPHER_CTX_new());
                 assert_eq!(EVP_CipherInit_ex(ctx.0, f.ours, null_mut(), null(), null(), 0), 1);
                 assert_eq!(EVP_CIPHER_CTX_ctrl(ctx.0, SET_IVLEN, 12, null_mut()), 1);
                 if name.ends_with("CCM") {

@@ -61,7 +61,7 @@ fn newer() -> bool {
 }
 
 /// A ciphertext and the secret in it; with random bytes where they are given.
-fn encapsulated(key: &Key, query: &CStr, random: Option<&[u8]>) -> Option<(Vec<u8>, Vec<u8>)> {
+fn encapsulated(key: &SharedPkey, query: &CStr, random: Option<&[u8]>) -> Option<(Vec<u8>, Vec<u8>)> {
     let ctx = of(key, query);
     let mut values: Vec<Value> = random.map(|random| Value::octets(c"ikme", random)).into_iter().collect();
     let (params, mut n, mut s) = (array(&mut values), 0, 0);
@@ -79,7 +79,7 @@ fn encapsulated(key: &Key, query: &CStr, random: Option<&[u8]>) -> Option<(Vec<u
     done
 }
 
-fn decapsulated(key: &Key, query: &CStr, ciphertext: &[u8]) -> Option<Vec<u8>> {
+fn decapsulated(key: &SharedPkey, query: &CStr, ciphertext: &[u8]) -> Option<Vec<u8>> {
     let (ctx, mut s) = (of(key, query), 0);
     let done = unsafe {
         if EVP_PKEY_decapsulate_init(ctx.0, null()) != 1
@@ -100,21 +100,21 @@ fn octets(name: &CStr, bytes: &[u8]) -> Value {
 }
 
 /// A value of a key's data.
-fn part(key: &Key, name: &CStr) -> Option<Vec<u8>> {
+fn part(key: &SharedPkey, name: &CStr) -> Option<Vec<u8>> {
     to_data(key, ALL)?.into_iter().find(|v| v.name.as_c_str() == name).map(|v| v.data)
 }
 
 /// The public half under another provider.
-fn public_half(name: &CStr, key: &Key, query: &CStr) -> Key {
+fn public_half(name: &CStr, key: &SharedPkey, query: &CStr) -> SharedPkey {
     from_data(name, query, PUBLIC, &[octets(c"pub", &share_of(key))]).expect("a key")
 }
 
 /// An empty key that takes a peer's share, as libssl makes it.
-fn empty(name: &CStr) -> Key {
+fn empty(name: &CStr) -> SharedPkey {
     generate(name, ADJUNCT, true, &[&[Value::utf8(c"group", "any")]]).expect("parameters")
 }
 
-fn share_of(key: &Key) -> Vec<u8> {
+fn share_of(key: &SharedPkey) -> Vec<u8> {
     let mut share = null_mut();
     unsafe {
         let length = EVP_PKEY_get1_encoded_public_key(key.0, &raw mut share);
@@ -125,7 +125,7 @@ fn share_of(key: &Key) -> Vec<u8> {
     }
 }
 
-fn set_share(key: &Key, share: &[u8]) -> bool {
+fn set_share(key: &SharedPkey, share: &[u8]) -> bool {
     unsafe { EVP_PKEY_set1_encoded_public_key(key.0, share.as_ptr(), share.len()) == 1 }
 }
 
@@ -262,7 +262,7 @@ fn keys_go_through_their_data() {
         assert_eq!((part(&public, c"priv"), part(&public, c"seed")), (None, None));
         assert_eq!(part(&key, c"seed").is_some(), !is_hybrid(name));
         let (ciphertext, secret) = encapsulated(&public, ADJUNCT, None).expect("encapsulated");
-        let copy = Key(unsafe { EVP_PKEY_dup(key.0) });
+        let copy = SharedPkey(unsafe { EVP_PKEY_dup(key.0) });
         for key in [&key, &again, &copy] {
             assert_eq!(decapsulated(key, ADJUNCT, &ciphertext).as_ref(), Some(&secret));
             assert_eq!(unsafe { EVP_PKEY_eq(key.0, public.0) }, 1);
@@ -336,7 +336,8 @@ fn imports_are_taken_and_refused_alike() {
     let mut comparison = Comparison::new();
     for (name, ..) in TYPES {
         let nist = on_nist_curve(name);
-        let data = |key: &Key| [c"pub", c"priv", c"seed"].map(|part_name| part(key, part_name).unwrap_or_default());
+        let data =
+            |key: &SharedPkey| [c"pub", c"priv", c"seed"].map(|part_name| part(key, part_name).unwrap_or_default());
         let [public, private, seed] = data(&generate(name, ADJUNCT, false, &[]).unwrap());
         let [other, other_private, other_seed] = data(&generate(name, ADJUNCT, false, &[]).unwrap());
         let (p, s, d) = (|b: &[u8]| octets(c"pub", b), |b: &[u8]| octets(c"priv", b), |b: &[u8]| octets(c"seed", b));
@@ -399,7 +400,14 @@ fn imports_are_taken_and_refused_alike() {
 }
 
 /// Sizes asked for, buffers that are too small or not there, lengths and inputs that are wrong.
-fn calls(r: &mut Recorder, query: &'static CStr, name: &'static CStr, key: &Key, fresh: bool, ciphertext: &[u8]) {
+fn calls(
+    r: &mut Recorder,
+    query: &'static CStr,
+    name: &'static CStr,
+    key: &SharedPkey,
+    fresh: bool,
+    ciphertext: &[u8],
+) {
     let ctx = of(key, query);
     unsafe {
         r.call("encapsulate_init", || EVP_PKEY_encapsulate_init(ctx.0, null()));
@@ -509,7 +517,7 @@ fn operations_return_and_leave_the_same() {
             r.value("pub", part(&key, c"pub"));
             r.call("copied", || {
                 let copy = unsafe { EVP_PKEY_dup(key.0) };
-                drop(Key(copy));
+                drop(SharedPkey(copy));
                 copy
             });
         });

@@ -32,17 +32,17 @@ const CIPHERS: &[(&CStr, usize)] =
 const FOREIGN_CIPHERS: &[(&CStr, usize)] =
     &[(c"CAMELLIA-128-CBC", 16), (c"CAMELLIA-256-CBC", 32), (c"ARIA-192-CBC", 24), (c"SM4-CBC", 16)];
 
-struct Context(MacCtx);
+struct TestedMac(MacCtx);
 
-impl Context {
-    fn new(name: &CStr, query: &CStr) -> Context {
+impl TestedMac {
+    fn new(name: &CStr, query: &CStr) -> TestedMac {
         unsafe {
             let mac = EVP_MAC_fetch(library().0, name.as_ptr(), query.as_ptr());
             assert!(!mac.is_null(), "{name:?}: {}", errors());
             let context = EVP_MAC_CTX_new(mac);
             EVP_MAC_free(mac);
             assert!(!context.is_null());
-            Context(context)
+            TestedMac(context)
         }
     }
 
@@ -76,14 +76,14 @@ impl Context {
         unsafe { (EVP_MAC_CTX_get_mac_size(self.0), EVP_MAC_CTX_get_block_size(self.0)) }
     }
 
-    fn duplicate(&self) -> Context {
+    fn duplicate(&self) -> TestedMac {
         let copy = unsafe { EVP_MAC_CTX_dup(self.0) };
         assert!(!copy.is_null(), "{}", errors());
-        Context(copy)
+        TestedMac(copy)
     }
 }
 
-impl Drop for Context {
+impl Drop for TestedMac {
     fn drop(&mut self) {
         unsafe { EVP_MAC_CTX_free(self.0) };
     }
@@ -103,7 +103,7 @@ fn all(rng: &mut Rng) -> Vec<(&'static CStr, &'static CStr, usize)> {
 }
 
 fn stock(mac: &CStr, name: &CStr, key: &[u8], data: &[u8]) -> Vec<u8> {
-    let context = Context::new(mac, DEFAULT);
+    let context = TestedMac::new(mac, DEFAULT);
     assert!(context.init(Some(key), &under(mac, name)), "{mac:?} {name:?}");
     assert!(context.update(data));
     context.finish().expect("a MAC")
@@ -116,7 +116,7 @@ fn any_chunking_copy_and_restart_give_the_same() {
         for (mac, name, key_length) in all(&mut rng) {
             let size = rng.length(4000);
             let (mut key, data) = (rng.bytes(key_length), rng.bytes(size));
-            let context = Context::new(mac, ADJUNCT);
+            let context = TestedMac::new(mac, ADJUNCT);
             // The key with init, or before it as a parameter.
             if rng.bool() {
                 assert!(context.init(Some(&key), &under(mac, name)), "{mac:?} {name:?}");
@@ -161,7 +161,7 @@ enum Call {
     Duplicate,
 }
 
-fn call(context: &mut Context, mac: &CStr, call: &Call) -> (bool, Option<Vec<u8>>) {
+fn call(context: &mut TestedMac, mac: &CStr, call: &Call) -> (bool, Option<Vec<u8>>) {
     let collect = |key: &mut Option<Vec<u8>>, name: &Option<&'static CStr>| {
         let mut params = Vec::new();
         params.extend(key.as_mut().map(|k| OSSL_PARAM::octets(c"key", k)));
@@ -181,7 +181,7 @@ fn call(context: &mut Context, mac: &CStr, call: &Call) -> (bool, Option<Vec<u8>
             let copy = unsafe { EVP_MAC_CTX_dup(context.0) };
             errors();
             if !copy.is_null() {
-                *context = Context(copy);
+                *context = TestedMac(copy);
             }
             (!copy.is_null(), None)
         }
@@ -196,7 +196,7 @@ fn any_sequence_of_calls_is_answered_alike() {
         (c"CMAC", [c"AES-128-CBC", c"AES-256-CBC", c"DES-EDE3-CBC", c"CAMELLIA-128-CBC", c"SM4-CBC", c"NULL", c"NONE"]),
     ] {
         for _ in 0..6000 {
-            let (mut ours, mut theirs) = (Context::new(mac, ADJUNCT), Context::new(mac, DEFAULT));
+            let (mut ours, mut theirs) = (TestedMac::new(mac, ADJUNCT), TestedMac::new(mac, DEFAULT));
             // What follows a refusal or the end is not defined before the next good init.
             let (mut keyed, mut calls) = (false, Vec::new());
             for _ in 0..12 {
@@ -242,19 +242,19 @@ fn foreign_properties_are_heeded() {
         params
     };
     for text in [c"", c"provider=adjunct", c"?provider=adjunct", c"provider=default", c"?fips=yes"] {
-        let context = Context::new(c"HMAC", ADJUNCT);
+        let context = TestedMac::new(c"HMAC", ADJUNCT);
         assert!(context.init(Some(b"key"), &properties(text)), "{text:?}");
         assert!(context.update(b"message"));
         assert_eq!(context.finish(), Some(stock(c"HMAC", c"SHA256", b"key", b"message")), "{text:?}");
     }
     for query in [ADJUNCT, DEFAULT] {
-        assert!(!Context::new(c"HMAC", query).init(Some(b"key"), &properties(c"provider=nobody")));
+        assert!(!TestedMac::new(c"HMAC", query).init(Some(b"key"), &properties(c"provider=nobody")));
     }
 }
 
 #[test]
 fn a_short_buffer_is_refused_and_the_size_told() {
-    let context = Context::new(c"HMAC", ADJUNCT);
+    let context = TestedMac::new(c"HMAC", ADJUNCT);
     assert!(context.init(Some(b"key"), &under(c"HMAC", c"SHA256")));
     let (mut out, mut length) = ([0; 32], 0);
     unsafe {
@@ -288,7 +288,7 @@ fn the_macs_of_tls_records_are_the_default_providers() {
             let record = rng.bytes(total);
             let keyed_first = rng.bool();
             let outputs = [ADJUNCT, DEFAULT].map(|query| {
-                let context = Context::new(c"HMAC", query);
+                let context = TestedMac::new(c"HMAC", query);
                 let size = OSSL_PARAM::size(c"tls-data-size", &mut total);
                 let done = if keyed_first {
                     context.init(Some(&key), &under(c"HMAC", name)) && context.set(&[size, OSSL_PARAM::END])
@@ -318,7 +318,7 @@ fn check(name: TestName, mac: &CStr, under_of: impl Fn(usize) -> Option<&'static
                 assert!(matches!(test.result, TestResult::Invalid), "{name:?} {}", test.tc_id);
                 continue;
             };
-            let context = Context::new(mac, ADJUNCT);
+            let context = TestedMac::new(mac, ADJUNCT);
             assert!(context.init(Some(&test.key), &under(mac, under_name)), "{name:?} {}", test.tc_id);
             assert!(context.update(&test.msg));
             let tag = context.finish().expect("a MAC");

@@ -16,16 +16,16 @@ const fn plain(padding: c_int) -> Recipe {
     Recipe { padding, digest: None, mgf1: None, salt: None }
 }
 
-fn encrypt(key: &Key, query: &CStr, recipe: Recipe, data: &[u8]) -> Option<Vec<u8>> {
+fn encrypt(key: &RsaPkey, query: &CStr, recipe: Recipe, data: &[u8]) -> Option<Vec<u8>> {
     raw(key, query, recipe, EVP_PKEY_encrypt_init, EVP_PKEY_encrypt, data)
 }
 
-fn decrypt(key: &Key, query: &CStr, recipe: Recipe, data: &[u8]) -> Option<Vec<u8>> {
+fn decrypt(key: &RsaPkey, query: &CStr, recipe: Recipe, data: &[u8]) -> Option<Vec<u8>> {
     raw(key, query, recipe, EVP_PKEY_decrypt_init, EVP_PKEY_decrypt, data)
 }
 
 /// PKCS#1 v1.5 decryption with or without implicit rejection.
-fn decrypt_rejecting(key: &Key, query: &CStr, implicit: bool, data: &[u8]) -> Option<Vec<u8>> {
+fn decrypt_rejecting(key: &RsaPkey, query: &CStr, implicit: bool, data: &[u8]) -> Option<Vec<u8>> {
     let (ctx, _) = prepared(key, query, plain(PKCS1), EVP_PKEY_decrypt_init)?;
     let mut on = c_uint::from(implicit);
     let params = [OSSL_PARAM::uint(c"implicit-rejection", &mut on), OSSL_PARAM::END];
@@ -124,7 +124,7 @@ fn labels_bind() {
             let mut params = [OSSL_PARAM::octets_ptr(c"oaep-label", &mut told), OSSL_PARAM::END];
             assert_eq!(EVP_PKEY_CTX_get_params(ctx.0, params.as_mut_ptr()), 1, "{}", errors());
             assert_eq!(std::slice::from_raw_parts(told, params[0].return_size), label);
-            let copy = Context(EVP_PKEY_CTX_dup(ctx.0));
+            let copy = RsaPkeyContext(EVP_PKEY_CTX_dup(ctx.0));
             let done = run(copy.0, out.as_mut_ptr(), &raw mut length, data.as_ptr(), data.len());
             out.truncate(length);
             (done == 1).then_some(out)
@@ -238,7 +238,7 @@ fn implicit_rejection_gives_the_messages_of_newer_openssl() {
     let der = unhex(REJECTED_KEY);
     let key = unsafe {
         let mut next = der.as_ptr();
-        Key(d2i_AutoPrivateKey_ex(null_mut(), &raw mut next, der.len() as i64, library().0, std::ptr::null()))
+        RsaPkey(d2i_AutoPrivateKey_ex(null_mut(), &raw mut next, der.len() as i64, library().0, std::ptr::null()))
     };
     for (ciphertext, message) in REJECTED {
         assert_eq!(decrypt_rejecting(&key, ADJUNCT, true, &unhex(ciphertext)), Some(unhex(message)));

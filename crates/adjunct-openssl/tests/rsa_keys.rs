@@ -25,7 +25,7 @@ fn keys_are_imported_exported_matched_duplicated() {
             let again = moved(&key.ours, PAIR, DEFAULT).unwrap();
             assert_eq!(EVP_PKEY_eq(key.ours.0, key.stock.0), 1);
             assert_eq!(EVP_PKEY_eq(again.0, key.stock.0), 1);
-            let copy = Key(EVP_PKEY_dup(key.ours.0));
+            let copy = RsaPkey(EVP_PKEY_dup(key.ours.0));
             assert_eq!(EVP_PKEY_eq(copy.0, key.ours.0), 1);
             let mut ders = Vec::new();
             for it in [&key.ours, &key.stock, &again, &copy] {
@@ -42,9 +42,9 @@ fn keys_are_imported_exported_matched_duplicated() {
             let signature = raw_sign(&key.ours, ADJUNCT, PLAIN, &[1; 32]).unwrap();
             assert!(raw_verify(&public, ADJUNCT, PLAIN, &signature, &[1; 32]));
             for it in [&key.ours, &copy] {
-                let ctx = Context(EVP_PKEY_CTX_new_from_pkey(library().0, it.0, ADJUNCT.as_ptr()));
+                let ctx = RsaPkeyContext(EVP_PKEY_CTX_new_from_pkey(library().0, it.0, ADJUNCT.as_ptr()));
                 assert_eq!((EVP_PKEY_check(ctx.0), EVP_PKEY_pairwise_check(ctx.0)), (1, 1), "{}", errors());
-                let ctx = Context(EVP_PKEY_CTX_new_from_pkey(library().0, public.0, ADJUNCT.as_ptr()));
+                let ctx = RsaPkeyContext(EVP_PKEY_CTX_new_from_pkey(library().0, public.0, ADJUNCT.as_ptr()));
                 assert_eq!(EVP_PKEY_public_check(ctx.0), 1, "{}", errors());
             }
             assert_eq!(EVP_PKEY_eq(key.ours.0, twins(768, 2, 65537).ours.0), 0);
@@ -62,7 +62,7 @@ fn generated_keys_are_good() {
         let stock = moved(&made, PAIR, DEFAULT).unwrap();
         unsafe {
             assert_eq!(EVP_PKEY_get_bits(made.0) as usize, bits);
-            let ctx = Context(EVP_PKEY_CTX_new_from_pkey(library().0, stock.0, DEFAULT.as_ptr()));
+            let ctx = RsaPkeyContext(EVP_PKEY_CTX_new_from_pkey(library().0, stock.0, DEFAULT.as_ptr()));
             assert_eq!(EVP_PKEY_check(ctx.0), 1, "{bits}/{primes} {e}: {}", errors());
         }
         let signature = raw_sign(&made, ADJUNCT, PLAIN, &[5; 32]).unwrap();
@@ -71,7 +71,7 @@ fn generated_keys_are_good() {
     for (bits, primes, e) in [(511, 2, 65537u64), (1024, 2, 1), (1024, 2, 4), (1024, 1, 65537), (1024, 9, 65537)] {
         let done = [ADJUNCT, DEFAULT].map(|query| unsafe {
             let (mut bits, mut primes, mut e) = (bits, primes, e.to_le_bytes());
-            let ctx = Context(EVP_PKEY_CTX_new_from_name(library().0, c"RSA".as_ptr(), query.as_ptr()));
+            let ctx = RsaPkeyContext(EVP_PKEY_CTX_new_from_name(library().0, c"RSA".as_ptr(), query.as_ptr()));
             let params = [
                 OSSL_PARAM::size(c"bits", &mut bits),
                 OSSL_PARAM::size(c"primes", &mut primes),
@@ -107,13 +107,13 @@ fn keys_without_factors_and_with_wrong_ones_sign() {
             let mut params: Vec<_> = names.iter().zip(&mut parts).take(count).map(|(n, p)| number(n, p)).collect();
             params.push(OSSL_PARAM::END);
             unsafe {
-                let ctx = Context(EVP_PKEY_CTX_new_from_name(library().0, c"RSA".as_ptr(), query.as_ptr()));
+                let ctx = RsaPkeyContext(EVP_PKEY_CTX_new_from_name(library().0, c"RSA".as_ptr(), query.as_ptr()));
                 let mut made = null_mut();
                 assert_eq!(EVP_PKEY_fromdata_init(ctx.0), 1);
                 if EVP_PKEY_fromdata(ctx.0, &raw mut made, PAIR, params.as_mut_ptr()) != 1 {
                     return None;
                 }
-                Some(raw_sign(&Key(made), query, PLAIN, &[9; 32]))
+                Some(raw_sign(&RsaPkey(made), query, PLAIN, &[9; 32]))
             }
         });
         assert_eq!(answers[0], answers[1], "{count} {spoil:?}");
@@ -128,23 +128,23 @@ fn keys_without_factors_and_with_wrong_ones_sign() {
     let mut params: Vec<_> = names.iter().zip(&mut numbers).take(3).map(|(n, p)| number(n, p)).collect();
     params.push(OSSL_PARAM::END);
     unsafe {
-        let ctx = Context(EVP_PKEY_CTX_new_from_name(library().0, c"RSA".as_ptr(), ADJUNCT.as_ptr()));
+        let ctx = RsaPkeyContext(EVP_PKEY_CTX_new_from_name(library().0, c"RSA".as_ptr(), ADJUNCT.as_ptr()));
         let mut made = null_mut();
         assert_eq!(EVP_PKEY_fromdata_init(ctx.0), 1);
         assert_eq!(EVP_PKEY_fromdata(ctx.0, &raw mut made, PAIR, params.as_mut_ptr()), 1);
-        let made = Key(made);
+        let made = RsaPkey(made);
         assert!(raw_sign(&made, ADJUNCT, PLAIN, &[9; 32]).is_none());
     }
 }
 
-fn public(n: &mut [u8], e: &mut [u8], query: &CStr) -> Option<Key> {
+fn public(n: &mut [u8], e: &mut [u8], query: &CStr) -> Option<RsaPkey> {
     let mut params = [number(c"n", n), number(c"e", e), OSSL_PARAM::END];
     unsafe {
-        let ctx = Context(EVP_PKEY_CTX_new_from_name(library().0, c"RSA".as_ptr(), query.as_ptr()));
+        let ctx = RsaPkeyContext(EVP_PKEY_CTX_new_from_name(library().0, c"RSA".as_ptr(), query.as_ptr()));
         let mut made = null_mut();
         assert_eq!(EVP_PKEY_fromdata_init(ctx.0), 1);
         let done = EVP_PKEY_fromdata(ctx.0, &raw mut made, PUBLIC, params.as_mut_ptr());
-        (done == 1).then_some(Key(made))
+        (done == 1).then_some(RsaPkey(made))
     }
 }
 

@@ -22,22 +22,22 @@ fn public(n: &[u8], e: &[u8]) -> Twins {
     let (mut n, mut e) = (little_endian(n), little_endian(e));
     let mut key = |query: &CStr| unsafe {
         let mut params = [number(c"n", &mut n), number(c"e", &mut e), OSSL_PARAM::END];
-        let ctx = Context(EVP_PKEY_CTX_new_from_name(library().0, c"RSA".as_ptr(), query.as_ptr()));
+        let ctx = RsaPkeyContext(EVP_PKEY_CTX_new_from_name(library().0, c"RSA".as_ptr(), query.as_ptr()));
         let mut key = null_mut();
         assert_eq!(EVP_PKEY_fromdata_init(ctx.0), 1);
         assert_eq!(EVP_PKEY_fromdata(ctx.0, &raw mut key, PUBLIC, params.as_mut_ptr()), 1, "{}", errors());
-        Key(key)
+        RsaPkey(key)
     };
     Twins { ours: key(ADJUNCT), stock: key(DEFAULT) }
 }
 
 /// The private key as programs load it: decoded by the default provider, exported to ours when it is used.
-fn private(pkcs8: &[u8]) -> Key {
+fn private(pkcs8: &[u8]) -> RsaPkey {
     let mut next = pkcs8.as_ptr();
     let length = pkcs8.len() as i64;
     let key = unsafe { d2i_AutoPrivateKey_ex(null_mut(), &raw mut next, length, library().0, std::ptr::null()) };
     assert!(!key.is_null(), "{}", errors());
-    Key(key)
+    RsaPkey(key)
 }
 
 fn name(hash: HashFunction) -> Option<&'static CStr> {
@@ -108,7 +108,7 @@ fn pss_signatures() {
 }
 
 fn decrypt(
-    key: &Key,
+    key: &RsaPkey,
     query: &CStr,
     recipe: Recipe,
     label: Option<&[u8]>,

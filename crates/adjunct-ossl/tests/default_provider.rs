@@ -1,7 +1,7 @@
 //! Operations of OpenSSL's default provider.
 
 use adjunct_ossl::core::Core;
-use adjunct_ossl::default_provider::{self, Generation, Key, Kind, Library, Mac, Operation, Output};
+use adjunct_ossl::default_provider::{self, DefaultKey, Generation, Library, Mac, Operation, OperationKind, Output};
 use adjunct_ossl::dispatch::Dispatch;
 use adjunct_ossl::param::{self, Param};
 use adjunct_ossl::{entry, id};
@@ -35,7 +35,7 @@ fn fill(out: &mut [u8], run: impl FnOnce(Output) -> c_int) -> usize {
     length
 }
 
-fn generate(name: &CStr, params: &[Param]) -> Key {
+fn generate(name: &CStr, params: &[Param]) -> DefaultKey {
     // SAFETY: the array ends, and nobody is told of the progress.
     unsafe {
         let mut generation = Generation::new(library(), name, 0x87, params.as_ptr()).expect("a generation");
@@ -63,8 +63,8 @@ fn one_library_for_all_threads() {
 unsafe extern "C" fn import(params: *const Param, argument: *mut c_void) -> c_int {
     // SAFETY: the argument is the one given to `export`; the array is OpenSSL's.
     unsafe {
-        let copy = Key::from_params(library(), c"EC", 0x87, params);
-        *argument.cast::<Option<Key>>() = copy;
+        let copy = DefaultKey::from_params(library(), c"EC", 0x87, params);
+        *argument.cast::<Option<DefaultKey>>() = copy;
     }
     1
 }
@@ -73,7 +73,7 @@ unsafe extern "C" fn import(params: *const Param, argument: *mut c_void) -> c_in
 fn brainpool_signs_exports_and_matches() {
     let key = generate(c"EC", &[text(c"group", c"brainpoolP256r1"), Param::END]);
     assert_eq!((key.validate(0x87, 0), key.validate(0x3, 0)), (1, 1));
-    let mut copy: Option<Key> = None;
+    let mut copy: Option<DefaultKey> = None;
     // SAFETY: the callback takes this argument.
     assert_eq!(unsafe { key.export(0x87, import, (&raw mut copy).cast()) }, 1);
     let copy = copy.expect("imported");
@@ -89,22 +89,22 @@ fn brainpool_signs_exports_and_matches() {
     let mut signature = [0; 128];
     // SAFETY: outputs that describe their buffers.
     unsafe {
-        let mut sign = new(&key, Kind::Sign, None);
+        let mut sign = new(&key, OperationKind::Sign, None);
         let mut again = sign.duplicate().expect("a copy");
         let length = fill(&mut signature, |out| sign.run(out, &[7; 32]));
-        let mut verify = new(&copy, Kind::Verify, None);
+        let mut verify = new(&copy, OperationKind::Verify, None);
         assert_eq!(verify.verify(&signature[..length], &[7; 32]), 1);
         assert_eq!(verify.verify(&signature[..length], &[8; 32]), 0);
         let length = fill(&mut signature, |out| again.run(out, &[9; 32]));
         assert_eq!(verify.verify(&signature[..length], &[9; 32]), 1);
 
-        let mut sign = new(&key, Kind::DigestSign, Some(c"SHA256"));
+        let mut sign = new(&key, OperationKind::DigestSign, Some(c"SHA256"));
         assert_eq!(sign.update(b"hello "), 1);
         let mut fork = sign.duplicate().expect("a copy");
         assert_eq!((sign.update(b"world"), fork.update(b"there")), (1, 1));
         for (signing, message) in [(&mut sign, b"hello world"), (&mut fork, b"hello there")] {
             let length = fill(&mut signature, |out| signing.sign_final(out));
-            let mut verify = new(&copy, Kind::DigestVerify, Some(c"SHA256"));
+            let mut verify = new(&copy, OperationKind::DigestVerify, Some(c"SHA256"));
             assert_eq!(verify.update(message), 1);
             assert_eq!(verify.verify_final(&signature[..length]), 1);
         }
@@ -122,13 +122,13 @@ fn the_padding_of_a_copied_digest_operation_can_be_set() {
     };
     // SAFETY: arrays that end, and outputs that describe their buffers.
     unsafe {
-        let sign = new(Kind::DigestSign, std::ptr::null());
+        let sign = new(OperationKind::DigestSign, std::ptr::null());
         let mut copy = sign.duplicate().expect("a copy");
         drop(sign);
         assert_eq!(copy.set_params(pss.as_ptr()), 1);
         assert_eq!(copy.update(b"text"), 1);
         let length = fill(&mut signature, |out| copy.sign_final(out));
-        let mut verify = new(Kind::DigestVerify, pss.as_ptr());
+        let mut verify = new(OperationKind::DigestVerify, pss.as_ptr());
         assert_eq!(verify.update(b"text"), 1);
         assert_eq!(verify.verify_final(&signature[..length]), 1);
     }
@@ -141,9 +141,9 @@ fn encryption_is_undone() {
     let (mut sealed, mut opened) = ([0; 512], [0; 512]);
     // SAFETY: empty arrays, and outputs that describe their buffers.
     unsafe {
-        let mut encrypt = Operation::new(&rsa, c"RSA", Kind::Encrypt, None, null).expect("an operation");
+        let mut encrypt = Operation::new(&rsa, c"RSA", OperationKind::Encrypt, None, null).expect("an operation");
         let length = fill(&mut sealed, |out| encrypt.run(out, b"secret"));
-        let mut decrypt = Operation::new(&rsa, c"RSA", Kind::Decrypt, None, null).expect("an operation");
+        let mut decrypt = Operation::new(&rsa, c"RSA", OperationKind::Decrypt, None, null).expect("an operation");
         let length = fill(&mut opened, |out| decrypt.run(out, &sealed[..length]));
         assert_eq!(&opened[..length], b"secret");
     }

@@ -4,7 +4,7 @@
 
 use crate::session::authentication::Pin;
 use adjunct::InOut;
-use adjunct_mechanisms::mechanism::aead::{self, Keyed, Kind};
+use adjunct_mechanisms::mechanism::aead::{self, AeadKind, Keyed};
 use adjunct_mechanisms::mechanism::iv::Generator;
 use adjunct_mechanisms::mechanism::params::Params;
 use adjunct_mechanisms::mechanism::{Mechanism, registry};
@@ -35,7 +35,7 @@ struct Begun {
 
 /// Messages that are encrypted, or decrypted, with one key.
 pub struct Ciphering {
-    kind: Kind,
+    kind: AeadKind,
     keyed: Keyed,
     encrypt: bool,
     generator: Generator,
@@ -48,13 +48,13 @@ impl Ciphering {
     /// # Errors
     /// `CKR_MECHANISM_INVALID`, `CKR_KEY_TYPE_INCONSISTENT`.
     pub fn new(mechanism: CK_MECHANISM_TYPE, key: Held, encrypt: bool) -> Result<Ciphering> {
-        let kind = Kind::of(registry::find_or_unknown(mechanism))?;
+        let kind = AeadKind::of(registry::find_or_unknown(mechanism))?;
         let (pin, keyed) = (Pin::of(&key), Keyed::new(kind, key)?);
         Ok(Ciphering { kind, keyed, encrypt, generator: Generator::default(), begun: None, pin })
     }
 
     /// The cipher, by which parameters are read.
-    pub fn kind(&self) -> Kind {
+    pub fn kind(&self) -> AeadKind {
         self.kind
     }
 
@@ -93,9 +93,9 @@ impl Ciphering {
         self.pin = Pin::of(self.keyed.key());
         let (nonce, tag) = (&*parameter.nonce, parameter.tag.len());
         let params = match self.kind {
-            Kind::Gcm => Params::Gcm { iv: nonce, aad, tag_bits: 8 * tag as u64 },
-            Kind::Ccm => Params::Ccm { data: 0, nonce, aad, mac: tag as u64 },
-            Kind::ChaChaPoly => Params::ChaChaPoly { nonce, aad },
+            AeadKind::Gcm => Params::Gcm { iv: nonce, aad, tag_bits: 8 * tag as u64 },
+            AeadKind::Ccm => Params::Ccm { data: 0, nonce, aad, mac: tag as u64 },
+            AeadKind::ChaChaPoly => Params::ChaChaPoly { nonce, aad },
         };
         let cipher = aead::begin(self.kind, &params, self.keyed.key().clone(), self.encrypt)?;
         self.begun = Some(Begun { cipher, tag, taken: 0, given: 0 });

@@ -163,7 +163,7 @@ impl Memory {
 
 /// A kind of arguments.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Kind {
+enum ArgumentKind {
     /// Null and 0.
     Nothing,
     /// Null, and lengths that are not 0.
@@ -180,31 +180,32 @@ enum Kind {
     Zeros,
 }
 
-const KINDS: [Kind; 7] = [
-    Kind::Nothing,
-    Kind::NullWithLengths,
-    Kind::Huge,
-    Kind::Overflowing,
-    Kind::Misaligned,
-    Kind::NoSuchHandles,
-    Kind::Zeros,
+const KINDS: [ArgumentKind; 7] = [
+    ArgumentKind::Nothing,
+    ArgumentKind::NullWithLengths,
+    ArgumentKind::Huge,
+    ArgumentKind::Overflowing,
+    ArgumentKind::Misaligned,
+    ArgumentKind::NoSuchHandles,
+    ArgumentKind::Zeros,
 ];
 
-fn arguments(kind: Kind, types: &str, session: CK_SESSION_HANDLE, memory: &mut Memory) -> [usize; 12] {
+fn arguments(kind: ArgumentKind, types: &str, session: CK_SESSION_HANDLE, memory: &mut Memory) -> [usize; 12] {
     let mut all = [0; 12];
     for (at, type_) in types.bytes().enumerate() {
         all[at] = match (kind, type_) {
-            (Kind::NoSuchHandles, b'S') => session as usize ^ 1 << 40,
+            (ArgumentKind::NoSuchHandles, b'S') => session as usize ^ 1 << 40,
             (_, b'S') => session as usize,
-            (Kind::NoSuchHandles, b'O') => usize::MAX,
+            (ArgumentKind::NoSuchHandles, b'O') => usize::MAX,
             (_, b'O' | b'0' | b'Z' | b'F') => 0,
-            (Kind::NoSuchHandles, b'L') => usize::MAX,
+            (ArgumentKind::NoSuchHandles, b'L') => usize::MAX,
             (_, b'L') => ACCELERATOR as usize,
-            (Kind::Nothing | Kind::NullWithLengths, b'b' | b'p' | b'v') | (Kind::Nothing, b'N') => 0,
-            (Kind::NullWithLengths | Kind::Huge, b'N') => usize::MAX,
-            (Kind::Overflowing, b'N') => usize::MAX / 24 + 2,
+            (ArgumentKind::Nothing | ArgumentKind::NullWithLengths, b'b' | b'p' | b'v')
+            | (ArgumentKind::Nothing, b'N') => 0,
+            (ArgumentKind::NullWithLengths | ArgumentKind::Huge, b'N') => usize::MAX,
+            (ArgumentKind::Overflowing, b'N') => usize::MAX / 24 + 2,
             (_, b'N') => 16,
-            (Kind::Misaligned, b'p' | b'v') => memory.at(at) + 1,
+            (ArgumentKind::Misaligned, b'p' | b'v') => memory.at(at) + 1,
             _ => memory.at(at),
         };
     }
@@ -253,7 +254,7 @@ fn every_function_refuses_what_nobody_means() {
                 name if FALLBACKS.contains(&name) => continue,
                 _ => CKR_CRYPTOKI_NOT_INITIALIZED,
             };
-            assert_eq!(call(list, at, &arguments(Kind::Nothing, types, 1, &mut memory)), expected, "{name}");
+            assert_eq!(call(list, at, &arguments(ArgumentKind::Nothing, types, 1, &mut memory)), expected, "{name}");
         }
         list.initialize().unwrap();
         let (mut session, mut keys) = ready(list);
@@ -261,7 +262,7 @@ fn every_function_refuses_what_nobody_means() {
             for (at, (name, types)) in ALL.iter().enumerate() {
                 for kind in KINDS {
                     // C_Finalize is meant so. All slots' tokens would be initialized; that of this one cannot be.
-                    if *name == "C_Finalize" && !matches!(kind, Kind::Zeros | Kind::Misaligned) {
+                    if *name == "C_Finalize" && !matches!(kind, ArgumentKind::Zeros | ArgumentKind::Misaligned) {
                         continue;
                     }
                     if active {
@@ -271,7 +272,7 @@ fn every_function_refuses_what_nobody_means() {
                     let what = format!("{name} with {kind:?}, active {active}: {rv:#x}");
                     // The second is what is said of a panic.
                     assert!(rv < 0x300 && rv != CKR_GENERAL_ERROR, "{what}");
-                    if kind == Kind::NoSuchHandles && types.starts_with('S') && !FALLBACKS.contains(name) {
+                    if kind == ArgumentKind::NoSuchHandles && types.starts_with('S') && !FALLBACKS.contains(name) {
                         assert_eq!(rv, CKR_SESSION_HANDLE_INVALID, "{what}");
                     }
                     if ["C_GetFunctionStatus", "C_CancelFunction"].contains(name) {
@@ -280,7 +281,9 @@ fn every_function_refuses_what_nobody_means() {
                     // The one writes no more than it has found, the other ends what runs without a mechanism.
                     let pairs = (types.contains("bN") || types.contains("pN"))
                         && !["C_FindObjects", "C_VerifySignatureInit"].contains(name);
-                    if matches!(kind, Kind::NullWithLengths | Kind::Huge | Kind::Overflowing) && pairs {
+                    if matches!(kind, ArgumentKind::NullWithLengths | ArgumentKind::Huge | ArgumentKind::Overflowing)
+                        && pairs
+                    {
                         assert_ne!(rv, CKR_OK, "{what}");
                     }
                     if at!(list, C_GetSessionInfo(session, &mut CK_SESSION_INFO::default())) != CKR_OK {

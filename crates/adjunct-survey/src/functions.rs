@@ -4,7 +4,7 @@ use adjunct::config::engine_methods::{EC_CALLS, RSA_CALLS};
 
 /// A kind of call, by what can serve it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Kind {
+pub enum CallKind {
     /// An operation through OpenSSL's high-level interface, which fetches it from a provider.
     Evp,
     /// A TLS connection of libssl, which uses EVP.
@@ -27,7 +27,7 @@ pub enum Kind {
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Call {
     /// The kind of the call.
-    pub kind: Kind,
+    pub kind: CallKind,
     /// Its name.
     pub name: String,
 }
@@ -107,16 +107,16 @@ pub fn call(name: &[u8]) -> Option<Call> {
     let name = std::str::from_utf8(name).ok()?;
     let begins = |list: &[&str]| list.iter().any(|beginning| name.starts_with(beginning));
     let kind = match name {
-        _ if RSA_CALLS.contains(&name) => Kind::Rsa,
-        _ if EC_CALLS.contains(&name) => Kind::Ec,
-        "DH_compute_key" | "DH_compute_key_padded" | "DH_generate_key" => Kind::Dh,
-        _ if BYPASS.contains(&name) || low_level_cipher(name) => Kind::Bypass,
-        "SSL_CTX_new" | "SSL_CTX_new_ex" | "SSL_new" => Kind::Tls,
-        "OSSL_LIB_CTX_new" | "OSSL_LIB_CTX_new_from_dispatch" | "OSSL_LIB_CTX_new_child" => Kind::OwnContext,
-        "OPENSSL_INIT_set_config_appname" => Kind::OwnSection,
+        _ if RSA_CALLS.contains(&name) => CallKind::Rsa,
+        _ if EC_CALLS.contains(&name) => CallKind::Ec,
+        "DH_compute_key" | "DH_compute_key_padded" | "DH_generate_key" => CallKind::Dh,
+        _ if BYPASS.contains(&name) || low_level_cipher(name) => CallKind::Bypass,
+        "SSL_CTX_new" | "SSL_CTX_new_ex" | "SSL_new" => CallKind::Tls,
+        "OSSL_LIB_CTX_new" | "OSSL_LIB_CTX_new_from_dispatch" | "OSSL_LIB_CTX_new_child" => CallKind::OwnContext,
+        "OPENSSL_INIT_set_config_appname" => CallKind::OwnSection,
         // In OpenSSL 3 these are a digest through EVP.
-        "SHA1" | "SHA224" | "SHA256" | "SHA384" | "SHA512" => Kind::Evp,
-        _ if begins(&EVP) || begins(&FORMATS) => Kind::Evp,
+        "SHA1" | "SHA224" | "SHA256" | "SHA384" | "SHA512" => CallKind::Evp,
+        _ if begins(&EVP) || begins(&FORMATS) => CallKind::Evp,
         _ => return None,
     };
     Some(Call { kind, name: name.to_owned() })
@@ -135,20 +135,20 @@ mod tests {
     #[test]
     fn calls_are_told_apart() {
         let kind = |name: &str| call(name.as_bytes()).map(|c| c.kind);
-        assert_eq!(kind("EVP_DigestInit_ex"), Some(Kind::Evp));
-        assert_eq!(kind("EVP_Cipher"), Some(Kind::Evp));
+        assert_eq!(kind("EVP_DigestInit_ex"), Some(CallKind::Evp));
+        assert_eq!(kind("EVP_Cipher"), Some(CallKind::Evp));
         assert_eq!(kind("EVP_CIPHER_CTX_free"), None);
         assert_eq!(kind("EVP_EncodeBlock"), None);
-        assert_eq!(kind("HMAC_Init_ex"), Some(Kind::Evp));
-        assert_eq!(kind("RSA_sign"), Some(Kind::Rsa));
+        assert_eq!(kind("HMAC_Init_ex"), Some(CallKind::Evp));
+        assert_eq!(kind("RSA_sign"), Some(CallKind::Rsa));
         assert_eq!(kind("RSA_size"), None);
-        assert_eq!(kind("ECDSA_do_sign"), Some(Kind::Ec));
-        assert_eq!(kind("DH_compute_key"), Some(Kind::Dh));
-        assert_eq!(kind("AES_encrypt"), Some(Kind::Bypass));
-        assert_eq!(kind("AES_cbc_encrypt"), Some(Kind::Bypass));
+        assert_eq!(kind("ECDSA_do_sign"), Some(CallKind::Ec));
+        assert_eq!(kind("DH_compute_key"), Some(CallKind::Dh));
+        assert_eq!(kind("AES_encrypt"), Some(CallKind::Bypass));
+        assert_eq!(kind("AES_cbc_encrypt"), Some(CallKind::Bypass));
         assert_eq!(kind("AES_set_encrypt_key"), None);
         assert_eq!(kind("DES_set_key"), None);
-        assert_eq!(kind("SSL_CTX_new"), Some(Kind::Tls));
+        assert_eq!(kind("SSL_CTX_new"), Some(CallKind::Tls));
         assert_eq!(kind("SSL_free"), None);
         assert_eq!(call(b"\xff"), None);
     }

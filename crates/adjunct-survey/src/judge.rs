@@ -1,7 +1,7 @@
 //! Whether a program gets the provider, the engine, or neither, and why.
 
 use super::cause::Cause;
-use super::functions::{Call, Kind};
+use super::functions::{Call, CallKind};
 use super::libcrypto::Libcrypto;
 use super::{Given, Reach};
 use adjunct::config::engine_methods;
@@ -186,12 +186,12 @@ fn barrier(user: &User, given: Given, config: Option<&Path>, reach: &Reach) -> O
     if reach.by_environment && user.rights != Rights::Own {
         return no(Cause::Setuid, format!("{}: it ignores OPENSSL_CONF", user.rights.words()));
     }
-    if has(user, Kind::OwnSection) {
+    if has(user, CallKind::OwnSection) {
         let why = "it chooses itself which section of openssl.cnf it reads".to_owned();
         return Some(Barrier::Unknown(Cause::OwnSection, why));
     }
-    let by_itself = user.calls.iter().any(|(call, by)| by.is_none() && call.kind == Kind::Evp);
-    if let (Some(library), false, false) = (&user.gnutls, by_itself, has(user, Kind::Tls)) {
+    let by_itself = user.calls.iter().any(|(call, by)| by.is_none() && call.kind == CallKind::Evp);
+    if let (Some(library), false, false) = (&user.gnutls, by_itself, has(user, CallKind::Tls)) {
         let callers: std::collections::BTreeSet<&str> = user.calls.values().flatten().map(String::as_str).collect();
         let only = callers.into_iter().collect::<Vec<_>>().join(", ");
         return no(
@@ -234,7 +234,7 @@ pub fn same_file(a: &Path, b: &Path) -> bool {
 }
 
 fn provider(user: &User) -> Verdict {
-    let (evp, tls) = (has(user, Kind::Evp), has(user, Kind::Tls));
+    let (evp, tls) = (has(user, CallKind::Evp), has(user, CallKind::Tls));
     if user.libcrypto.path.is_none() {
         // What calls the copy inside it does not show among its symbols.
         return Verdict { gets: true, why: "the OpenSSL inside it".to_owned() };
@@ -252,11 +252,11 @@ fn engine(user: &User, given: Given) -> Verdict {
     let all = engine_calls(user, given);
     let verdict = |gets, why: String| Verdict { gets, why };
     // By itself the engine comes where the program's own file calls for it, and then serves its libraries, too.
-    let by_itself = |kind: Kind| {
-        let automatic = given.engine & engine_methods::AUTO != 0 && matches!(kind, Kind::Rsa | Kind::Ec);
+    let by_itself = |kind: CallKind| {
+        let automatic = given.engine & engine_methods::AUTO != 0 && matches!(kind, CallKind::Rsa | CallKind::Ec);
         automatic && !user.plugin && user.calls.iter().any(|(call, by)| call.kind == kind && by.is_none())
     };
-    let served = |&kind: &Kind| (given.engine & method(kind) != 0 && has(user, kind)) || by_itself(kind);
+    let served = |&kind: &CallKind| (given.engine & method(kind) != 0 && has(user, kind)) || by_itself(kind);
     match (all.is_empty(), user.libcrypto.has_engines, KEYS.iter().any(served)) {
         (true, ..) => verdict(false, "it calls no low-level RSA or EC function".to_owned()),
         (_, false, _) => verdict(false, format!("its libcrypto has no engines: OpenSSL serves {}", listed(&all))),
@@ -270,34 +270,34 @@ fn engine(user: &User, given: Given) -> Verdict {
 }
 
 /// Operations on keys, which an engine can serve.
-const KEYS: [Kind; 3] = [Kind::Rsa, Kind::Ec, Kind::Dh];
+const KEYS: [CallKind; 3] = [CallKind::Rsa, CallKind::Ec, CallKind::Dh];
 
 /// The group that an engine has to serve for a kind of call.
-fn method(kind: Kind) -> u32 {
+fn method(kind: CallKind) -> u32 {
     match kind {
-        Kind::Rsa => engine_methods::RSA,
-        Kind::Ec => engine_methods::EC,
-        Kind::Dh => engine_methods::DH,
+        CallKind::Rsa => engine_methods::RSA,
+        CallKind::Ec => engine_methods::EC,
+        CallKind::Dh => engine_methods::DH,
         _ => 0,
     }
 }
 
 /// The low-level calls that adjunct's engine serves where it is enabled; DH only where it was asked for.
 pub fn engine_calls(user: &User, given: Given) -> Vec<Calls> {
-    calls(user, |kind| matches!(kind, Kind::Rsa | Kind::Ec) || given.engine & method(kind) != 0)
+    calls(user, |kind| matches!(kind, CallKind::Rsa | CallKind::Ec) || given.engine & method(kind) != 0)
 }
 
 /// The low-level calls that only OpenSSL itself can serve.
 pub fn bypasses(user: &User, given: Given) -> Vec<Calls> {
-    calls(user, |kind| kind == Kind::Bypass || (kind == Kind::Dh && given.engine & engine_methods::DH == 0))
+    calls(user, |kind| kind == CallKind::Bypass || (kind == CallKind::Dh && given.engine & engine_methods::DH == 0))
 }
 
-fn has(user: &User, kind: Kind) -> bool {
+fn has(user: &User, kind: CallKind) -> bool {
     user.calls.keys().any(|call| call.kind == kind)
 }
 
 /// The functions of some kinds that a program calls, by the file that calls them.
-fn calls(user: &User, wanted: impl Fn(Kind) -> bool) -> Vec<Calls> {
+fn calls(user: &User, wanted: impl Fn(CallKind) -> bool) -> Vec<Calls> {
     let mut callers: BTreeMap<Option<&String>, Vec<String>> = BTreeMap::new();
     for (call, by) in user.calls.iter().filter(|(call, _)| wanted(call.kind)) {
         callers.entry(by.as_ref()).or_default().push(call.name.clone());
@@ -330,7 +330,7 @@ pub fn notes(user: &User, reach: &Reach) -> Vec<String> {
         let what = "it reads openssl.cnf, but ignores OPENSSL_CONF and adjunct's variables";
         notes.push(format!("{}: {what}", user.rights.words()));
     }
-    if has(user, Kind::OwnContext) {
+    if has(user, CallKind::OwnContext) {
         notes.push("the program, or a library that it uses, makes contexts of OpenSSL (OSSL_LIB_CTX) beside the default one; what it computes in those, adjunct does not serve, for they read no configuration".to_owned());
     }
     notes

@@ -6,7 +6,7 @@ use crate::{Fault, Result, Secret, hmac};
 use adjunct::InOut;
 use adjunct::ops::cipher::once;
 use adjunct::ops::digest::sha256;
-use adjunct::ops::ec::{Curve, Form, Key, MAX_FIELD, MAX_POINT};
+use adjunct::ops::ec::{Curve, EcKey, Form, MAX_FIELD, MAX_POINT};
 use adjunct::ops::random::random;
 use subtle::ConstantTimeEq;
 use zeroize::Zeroizing;
@@ -84,10 +84,10 @@ impl Connection {
     pub(crate) fn session(&self, parent: &Parent<'_>) -> Result<Session<'_>> {
         const GROUP: Curve = Curve::P256;
         let wrong = |_| Fault::Nonsense;
-        let storage = Key::new(GROUP, Some(&[&[4][..], &parent.point].concat()), None).map_err(wrong)?;
+        let storage = EcKey::new(GROUP, Some(&[&[4][..], &parent.point].concat()), None).map_err(wrong)?;
         let (mut room, mut secret) = ([0; MAX_POINT], Zeroizing::new([0; MAX_FIELD]));
         let (ephemeral, shared) = loop {
-            let pair = Key::generate(GROUP).map_err(wrong)?;
+            let pair = EcKey::generate(GROUP).map_err(wrong)?;
             let shared = Zeroizing::new(pair.shared_secret(&storage, &mut secret).map_err(wrong)?.to_vec());
             let point = pair.public(Form::Uncompressed, &mut room).ok_or(Fault::Nonsense)?[1..].to_vec();
             // TPMs differ in whether zeros before a number count.

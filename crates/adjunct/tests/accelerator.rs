@@ -280,13 +280,13 @@ mod parts {
 
     /// A key knows which adapter its operations go to, and finds out again when one goes, in the middle of everything.
     pub fn keys_go_to_the_cpu_when_lanes_go() {
-        use adjunct::ops::ec::{Group, Key, MAX_SIGNATURE};
+        use adjunct::ops::ec::{EcKey, Group, MAX_SIGNATURE};
         adjunct::counters::open();
         start(2);
         // SAFETY: asks who we are.
         let uid = unsafe { libc::geteuid() };
         let counted = || adjunct::counters::read(uid).unwrap().unwrap().lanes(Queue::P256Sign);
-        let key = Key::generate(Group::P256).unwrap();
+        let key = EcKey::generate(Group::P256).unwrap();
         let sign = &|i: u8| {
             let mut room = [0; MAX_SIGNATURE];
             let signature = key.sign(&[i; 32], &mut room).unwrap();
@@ -393,7 +393,7 @@ mod parts {
     /// rounding mode and unmasked exceptions change nothing, and stay.
     pub fn rsa_in_four_lanes() {
         use adjunct::catalogue::{Feature, Function, Reason};
-        use adjunct::ops::rsa::Key;
+        use adjunct::ops::rsa::RsaKey;
         // SAFETY: no other thread looks at the environment.
         unsafe {
             std::env::set_var("ADJUNCT_CPU", "-ifma");
@@ -408,7 +408,7 @@ mod parts {
         assert!(lanes::available() && !lanes::for_curves());
         let (threads, rounds) = (8u32, 4);
         for bits in [2048, 3072, 4096] {
-            let key = Key::generate(bits, &[1, 0, 1], None).unwrap();
+            let key = RsaKey::generate(bits, &[1, 0, 1], None).unwrap();
             thread::scope(|scope| {
                 for t in 0..threads {
                     let key = &key;

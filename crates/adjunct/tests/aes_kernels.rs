@@ -97,18 +97,18 @@ impl Random {
 }
 
 /// A key in AWS-LC's form, from which the kernels' is read.
-struct Key {
+struct ExpandedKey {
     bytes: Vec<u8>,
     raw: Box<lc::AES_KEY>,
 }
 
-impl Key {
-    fn new(bytes: &[u8], encrypt: bool) -> Key {
+impl ExpandedKey {
+    fn new(bytes: &[u8], encrypt: bool) -> ExpandedKey {
         // SAFETY: plain words.
         let mut raw: Box<lc::AES_KEY> = Box::new(unsafe { std::mem::zeroed() });
         let set = if encrypt { lc::AES_set_encrypt_key } else { lc::AES_set_decrypt_key };
         assert_eq!(unsafe { set(bytes.as_ptr(), bytes.len() as u32 * 8, &mut *raw) }, 0);
-        Key { bytes: bytes.to_vec(), raw }
+        ExpandedKey { bytes: bytes.to_vec(), raw }
     }
 
     /// The plain round keys of the schedule: the form that it has with AES-NI in force.
@@ -155,14 +155,14 @@ fn pieces(random: &mut Random, data: &[u8], unit: usize, mut run: impl FnMut(InO
 /// Compares a mode with its definition, for every width, key size and number of blocks.
 fn compare(
     encrypt_key: bool,
-    run: impl Fn(&Kernels, &Key, &mut Block, InOut<'_>),
-    define: impl Fn(&Key, Block, &[u8]) -> (Vec<u8>, Block),
+    run: impl Fn(&Kernels, &ExpandedKey, &mut Block, InOut<'_>),
+    define: impl Fn(&ExpandedKey, Block, &[u8]) -> (Vec<u8>, Block),
     first: impl Fn(&mut Random) -> Block,
 ) {
     let mut random = Random(1);
     for kernels in widths() {
         for bits in [128, 192, 256] {
-            let key = Key::new(&random.bytes(bits / 8), encrypt_key);
+            let key = ExpandedKey::new(&random.bytes(bits / 8), encrypt_key);
             for count in block_counts(&mut random) {
                 let (data, iv) = (random.bytes(16 * count), first(&mut random));
                 let (right, right_after) = define(&key, iv, &data);
@@ -290,7 +290,7 @@ fn xts() {
 }
 
 /// AWS-LC's AES-GCM: ciphertext and tag.
-fn sealed(key: &Key, iv: &[u8], aad: &[u8], data: &[u8]) -> (Vec<u8>, Block) {
+fn sealed(key: &ExpandedKey, iv: &[u8], aad: &[u8], data: &[u8]) -> (Vec<u8>, Block) {
     let mut out = vec![0; data.len() + 16];
     unsafe {
         let aead = match key.bytes.len() {
@@ -313,7 +313,7 @@ fn sealed(key: &Key, iv: &[u8], aad: &[u8], data: &[u8]) -> (Vec<u8>, Block) {
 }
 
 /// A message through a kernel, in pieces, both ways.
-fn message(random: &mut Random, kernels: &Kernels, key: &Key, iv: &[u8], aad: &[u8], data: &[u8]) {
+fn message(random: &mut Random, kernels: &Kernels, key: &ExpandedKey, iv: &[u8], aad: &[u8], data: &[u8]) {
     let (right, right_tag) = sealed(key, iv, aad, data);
     let what = format!("{} {}-bit key, {} + {} bytes", kernels.name, key.bytes.len() * 8, aad.len(), data.len());
     for (encrypt, from, to) in [(true, data, &*right), (false, &*right, data)] {
@@ -345,7 +345,7 @@ fn gcm_of_all_lengths_in_any_pieces() {
     let mut random = Random(2);
     for kernels in widths() {
         for bits in [128, 192, 256] {
-            let key = Key::new(&random.bytes(bits / 8), true);
+            let key = ExpandedKey::new(&random.bytes(bits / 8), true);
             let long = (0..40).map(|_| random.below(20_000)).collect::<Vec<_>>();
             for length in (0..=1200).chain(long) {
                 let iv_len = if random.below(4) > 0 { 12 } else { 1 + random.below(140) };
@@ -367,10 +367,10 @@ fn round_keys_are_the_library_s() {
         let bytes = random.bytes([16, 24, 32][round % 3]);
         let mut keys = MaybeUninit::new([[0; 16]; adjunct_kernels::aes::key::MOST]);
         let number = unsafe { adjunct_kernels::aes::key::expand(&bytes, &mut keys) };
-        assert_eq!(unsafe { &keys.assume_init_ref()[..number] }, Key::new(&bytes, true).keys());
+        assert_eq!(unsafe { &keys.assume_init_ref()[..number] }, ExpandedKey::new(&bytes, true).keys());
         let inverse = unsafe { adjunct_kernels::aes::key::expand_inverse(&bytes, &mut keys) };
         assert_eq!(inverse, number);
-        assert_eq!(unsafe { &keys.assume_init_ref()[..number] }, Key::new(&bytes, false).keys());
+        assert_eq!(unsafe { &keys.assume_init_ref()[..number] }, ExpandedKey::new(&bytes, false).keys());
     }
 }
 
@@ -392,7 +392,7 @@ fn gcm_counters_that_wrap() {
     let one = 1u128 << 127;
     for kernels in widths() {
         for _ in 0..12 {
-            let key = Key::new(&random.bytes(16), true);
+            let key = ExpandedKey::new(&random.bytes(16), true);
             // An IV of one block whose first counter block is `wanted`: GHASH undone, by 1/H = H^(2^128 - 2).
             let h = u128::from_be_bytes(key.block(true, [0; 16]));
             let (mut inverse, mut square) = (one, h);
@@ -428,7 +428,7 @@ fn gcm_at_once_of_a_block_at_most() {
     let mut random = Random(6);
     for bits in [128, 192, 256] {
         for (aad, length) in (0..=16).flat_map(|aad| (0..=16).map(move |length| (aad, length))) {
-            let key = Key::new(&random.bytes(bits / 8), true);
+            let key = ExpandedKey::new(&random.bytes(bits / 8), true);
             let (iv, aad, data) = (random.bytes(12), random.bytes(aad), random.bytes(length));
             let (right, right_tag) = sealed(&key, &iv, &aad, &data);
             for (encrypt, from, to) in [(true, &data, &right), (false, &right, &data)] {
@@ -454,7 +454,7 @@ fn gcm_steps_of_a_block_at_most() {
     let mut random = Random(7);
     for bits in [128, 192, 256] {
         for (aad, length) in (0..=16).flat_map(|aad| (0..=16).map(move |length| (aad, length))) {
-            let key = Key::new(&random.bytes(bits / 8), true);
+            let key = ExpandedKey::new(&random.bytes(bits / 8), true);
             let (iv, aad, data) = (random.bytes(12), random.bytes(aad), random.bytes(length));
             let (right, right_tag) = sealed(&key, &iv, &aad, &data);
             let [first, second, third] = [1, 2, 3].map(|n| [&iv[..], &[0, 0, 0, n]].concat().try_into().unwrap());

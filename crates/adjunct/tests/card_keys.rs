@@ -26,7 +26,7 @@ fn damaged(length: usize) -> Vec<u8> {
 
 /// The parts of an RSA key that is made for this.
 fn numbers() -> [Vec<u8>; 2] {
-    let key = rsa::Key::generate(1024, &[1, 0, 1], None).unwrap();
+    let key = rsa::RsaKey::generate(1024, &[1, 0, 1], None).unwrap();
     [Part::N, Part::E].map(|part| key.number(part).unwrap().unwrap().to_vec())
 }
 
@@ -40,15 +40,15 @@ fn is_of(result: Result<impl Sized, Error>, fault: Fault) {
 fn a_damaged_reference_is_no_clear_key() {
     let ([n, e], key) = (numbers(), damaged(40));
     let long = damaged(128);
-    is_of(rsa::Key::new(&Numbers { n: &n, e: &e, d: Some(&key), crt: None }), Fault::Key);
+    is_of(rsa::RsaKey::new(&Numbers { n: &n, e: &e, d: Some(&key), crt: None }), Fault::Key);
     is_of(rsa::power(&[1; 128], &long, &n, &mut [0; 128]), Fault::Key);
     is_of(CrtKey::new(&Crt { p: &key, q: &[1], dp: &[1], dq: &[1], qinv: &[1] }), Fault::Key);
-    is_of(ec::Key::new(Curve::P256, None, Some(&key)), Fault::Key);
+    is_of(ec::EcKey::new(Curve::P256, None, Some(&key)), Fault::Key);
     // At the end of the field, as numbers stand.
-    is_of(ec::Key::new(Curve::P521, None, Some(&[&[0; 26][..], &key].concat())), Fault::Key);
+    is_of(ec::EcKey::new(Curve::P521, None, Some(&[&[0; 26][..], &key].concat())), Fault::Key);
     is_of(Private::<{ ed25519::KEY }>::of(&key), Fault::Key);
-    is_of(mldsa::Key::private(mldsa::Set::MlDsa44, &key), Fault::Key);
-    is_of(mlkem::Key::private(mlkem::Set::MlKem512, &key), Fault::Key);
+    is_of(mldsa::MlDsaKey::private(mldsa::Set::MlDsa44, &key), Fault::Key);
+    is_of(mlkem::MlKemKey::private(mlkem::Set::MlKem512, &key), Fault::Key);
     let hash = Method::from_name("SHA2-256").unwrap();
     is_of(Hmac::new(hash, &key), Fault::Key);
     is_of(Prf::new(hash, &key), Fault::Key);
@@ -62,7 +62,7 @@ fn a_damaged_reference_is_no_clear_key() {
 #[test]
 fn without_a_card_the_device_is_at_fault_and_nothing_is_computed() {
     let [n, e] = numbers();
-    let key = rsa::Key::new(&Numbers { n: &n, e: &e, d: Some(&reference(0)), crt: None }).unwrap();
+    let key = rsa::RsaKey::new(&Numbers { n: &n, e: &e, d: Some(&reference(0)), crt: None }).unwrap();
     assert!(key.is_private() && !key.to_public().unwrap().is_private());
     assert_eq!(key.number(Part::N).unwrap().unwrap()[..], n);
     assert!(key.number(Part::D).unwrap().is_none() && key.number(Part::P).unwrap().is_none());
@@ -74,23 +74,23 @@ fn without_a_card_the_device_is_at_fault_and_nothing_is_computed() {
     assert!(matches!(key.private(&[0xff; 128], &mut out), Err(Error::Unsupported(_))));
     assert!(matches!(key.private(&[1; 127], &mut out), Err(Error::Length { .. })));
 
-    let pair = ec::Key::generate(Curve::P256).unwrap();
+    let pair = ec::EcKey::generate(Curve::P256).unwrap();
     let mut point = [0; MAX_POINT];
     let point = pair.public(Form::Uncompressed, &mut point).unwrap();
-    let key = ec::Key::new(Curve::P256, Some(point), Some(&reference(0))).unwrap();
+    let key = ec::EcKey::new(Curve::P256, Some(point), Some(&reference(0))).unwrap();
     assert!(key.has_private() && key.private().is_none() && key.same_public(&pair) == Some(true));
     assert!(!key.is_pair());
     is_of(key.sign_pair(&[1; 32], &mut [0; 64]), Fault::Device);
     is_of(key.sign_pair_with_nonce(&[1; 32], &[1; 32], &mut [0; 64]), Fault::Key);
     is_of(key.shared_secret(&pair, &mut [0; ec::MAX_FIELD]), Fault::Device);
-    is_of(ec::Key::new(Curve::P256, None, Some(&reference(0))), Fault::Device);
+    is_of(ec::EcKey::new(Curve::P256, None, Some(&reference(0))), Fault::Device);
 
     let private = Private::<32>::of(&reference(0)).unwrap();
     assert!(private.bytes().is_none() && private.is(&private.clone()) && !private.is(&Private::new(&[1; 32])));
     is_of(ed25519::sign(&private, &[1; 32], b"message"), Fault::Device);
     is_of(ed25519::other_half(&private), Fault::Device);
     is_of(x25519::shared_secret(&private, &[9; 32]), Fault::Device);
-    is_of(mldsa::Key::private(mldsa::Set::MlDsa44, &reference(0)), Fault::Device);
+    is_of(mldsa::MlDsaKey::private(mldsa::Set::MlDsa44, &reference(0)), Fault::Device);
 }
 
 #[test]

@@ -9,7 +9,7 @@
 
 use adjunct::catalogue::Outcome;
 use adjunct_cpu::curve::{Curve, Form, MAX_FIELD, MAX_POINT};
-use adjunct_cpu::ec::Key;
+use adjunct_cpu::ec::CpuEcKey;
 use adjunct_cpu::nonce::{ADDED, Nonces};
 use adjunct_cpu::rsa::{self, Part};
 use adjunct_cpu::{ecx, random};
@@ -156,7 +156,7 @@ fn key_pairs_whose_work_the_lanes_share() {
     }
     for _ in 0..operations(30) {
         for curve in [Curve::P256, Curve::P384, Curve::P521] {
-            let (key, outcome) = Key::generate(curve.group()).unwrap();
+            let (key, outcome) = CpuEcKey::generate(curve.group()).unwrap();
             assert_eq!(outcome, Outcome::Instructions);
             assert!(key.is_pair(), "private {:x?}", key.scalar());
         }
@@ -204,14 +204,14 @@ const P384: Pair =
 
 fn signatures(pair: &Pair, count: usize) {
     let field = pair.curve.field_len();
-    let keys: Vec<Key> = (0..32).map(|_| Key::generate(pair.curve.group()).expect("a key").0).collect();
+    let keys: Vec<CpuEcKey> = (0..32).map(|_| CpuEcKey::generate(pair.curve.group()).expect("a key").0).collect();
     let scalars: Vec<_> = keys.iter().map(|k| k.scalar().expect("private").to_vec()).collect();
     batches(count, |size| {
         let (digests, choice) = (bytes::<{ 8 * 48 }>(), bytes::<8>());
         let key = |i: usize| usize::from(choice[i]) % keys.len();
         // A private key of another pair is as good a nonce as any.
         let nonces: Vec<_> = (0..size)
-            .map(|_| Key::generate(pair.curve.group()).expect("a key").0.scalar().expect("private").to_vec())
+            .map(|_| CpuEcKey::generate(pair.curve.group()).expect("a key").0.scalar().expect("private").to_vec())
             .collect();
         let mut made = vec![0; 8 * 2 * field];
         let mut jobs: Vec<_> = (made.chunks_mut(2 * field).enumerate().take(size))
@@ -232,13 +232,13 @@ fn signatures(pair: &Pair, count: usize) {
 
 fn secrets(pair: &Pair, count: usize) {
     let field = pair.curve.field_len();
-    let keys: Vec<Key> = (0..32).map(|_| Key::generate(pair.curve.group()).expect("a key").0).collect();
+    let keys: Vec<CpuEcKey> = (0..32).map(|_| CpuEcKey::generate(pair.curve.group()).expect("a key").0).collect();
     let scalars: Vec<_> = keys.iter().map(|k| k.scalar().expect("private").to_vec()).collect();
     let points: Vec<Vec<u8>> =
         keys.iter().map(|k| k.public(Form::Uncompressed, &mut [0; MAX_POINT]).expect("public")[1..].to_vec()).collect();
     batches(count, |size| {
         // One fresh key a batch, so that no run is like another.
-        let fresh = Key::generate(pair.curve.group()).expect("a key").0;
+        let fresh = CpuEcKey::generate(pair.curve.group()).expect("a key").0;
         let fresh_scalar = fresh.scalar().expect("private");
         let choice = bytes::<16>();
         let (one, two) =
@@ -290,7 +290,7 @@ fn p384_secrets() {
 }
 
 fn rsa<const P: usize, const M: usize>(bits: usize, keys: usize, count: usize) {
-    let keys: Vec<_> = (0..keys).map(|_| rsa::Key::generate(bits, &[1, 0, 1], None).expect("a key").0).collect();
+    let keys: Vec<_> = (0..keys).map(|_| rsa::CpuRsaKey::generate(bits, &[1, 0, 1], None).expect("a key").0).collect();
     let prepared: Vec<_> = keys
         .iter()
         .map(|key| {
@@ -360,7 +360,7 @@ fn rsa_in_four<const P: usize, const M: usize, const D: usize, const E: usize>(b
     if !vex && !evex {
         println!("SKIPPED for AVX-IFMA: this CPU has IFMA in neither encoding");
     }
-    let keys: Vec<_> = (0..keys).map(|_| rsa::Key::generate(bits, &[1, 0, 1], None).expect("a key").0).collect();
+    let keys: Vec<_> = (0..keys).map(|_| rsa::CpuRsaKey::generate(bits, &[1, 0, 1], None).expect("a key").0).collect();
     let prepared: Vec<_> = keys
         .iter()
         .map(|key| {

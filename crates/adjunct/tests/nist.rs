@@ -5,7 +5,7 @@
 #![allow(clippy::undocumented_unsafe_blocks)]
 
 use adjunct_cpu::curve::{Curve, Form, MAX_FIELD, MAX_POINT};
-use adjunct_cpu::ec::Key;
+use adjunct_cpu::ec::CpuEcKey;
 use adjunct_cpu::nonce::{Nonces, truncate};
 use adjunct_kernels::nist::{self, DeriveJob, P256, P384, P521, PublicJob, SignJob};
 use adjunct_lanes::nist as together;
@@ -94,8 +94,8 @@ fn multiple<C: Pair>(scalar: &[u8]) -> Option<Vec<u8>> {
     }
 }
 
-fn key<C: Pair>(public: &[u8], private: Option<&[u8]>) -> Result<Key, adjunct::Error> {
-    Key::new(C::CURVE.group(), Some(&[&[4], public].concat()), private)
+fn key<C: Pair>(public: &[u8], private: Option<&[u8]>) -> Result<CpuEcKey, adjunct::Error> {
+    CpuEcKey::new(C::CURVE.group(), Some(&[&[4], public].concat()), private)
 }
 
 /// Scalars where digits, windows and limbs have their edges, all of [1, n - 1].
@@ -249,7 +249,7 @@ fn secrets_of_edges_are_aws_lcs() {
 }
 
 fn pair<C: Pair>() -> (Vec<u8>, Vec<u8>) {
-    let (key, _) = Key::generate(C::CURVE.group()).unwrap();
+    let (key, _) = CpuEcKey::generate(C::CURVE.group()).unwrap();
     let mut point = [0; MAX_POINT];
     (key.scalar().unwrap().to_vec(), key.public(Form::Uncompressed, &mut point).unwrap()[1..].to_vec())
 }
@@ -361,7 +361,7 @@ fn refusals<C: Pair>() {
     };
     let sqrt_b = {
         // A point with x = 0, whose x + p would be an encoding above p.
-        let point = Key::new(C::CURVE.group(), Some(&[&[2][..], &zero].concat()), None).unwrap();
+        let point = CpuEcKey::new(C::CURVE.group(), Some(&[&[2][..], &zero].concat()), None).unwrap();
         let mut out = [0; MAX_POINT];
         point.public(Form::Uncompressed, &mut out).unwrap()[1 + C::BYTES..].to_vec()
     };

@@ -21,7 +21,7 @@ use Feature::*;
 
 /// How a function's operations are split in the statistics.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
+pub enum CounterSplit {
     /// A single direction (CRYPT): digests, public-key operations, random.
     Crypt,
     /// Encrypt and decrypt are counted apart (ENC, DEC).
@@ -57,7 +57,7 @@ pub struct Info {
     /// The row's name in `icastats` where it differs (`RSA-ME`).
     pub stats_name: &'static str,
     /// The split of its counters.
-    pub kind: Kind,
+    pub kind: CounterSplit,
     /// The key sizes `icastats -k` lists, in bits; empty where the function has none.
     pub sizes: &'static [u16],
     /// Instructions that all together make the function hardware on x86-64; empty: no dedicated instruction there.
@@ -91,7 +91,7 @@ macro_rules! catalogue {
         }
 
         static INFO: &[Info] = &[$(Info {
-            name: $name, stats_name: $stats, kind: Kind::$kind, sizes: $sizes, x86: $x86, arm: $arm, s390: $s390,
+            name: $name, stats_name: $stats, kind: CounterSplit::$kind, sizes: $sizes, x86: $x86, arm: $arm, s390: $s390,
             software: Software::$sw, z: $z,
         }),*];
 

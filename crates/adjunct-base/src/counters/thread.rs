@@ -6,7 +6,7 @@
 
 use super::layout::Block;
 use super::owner::{Claim, Owner};
-use crate::thread::{Key, place_in_threads};
+use crate::thread::{ThreadKey, place_in_threads};
 use std::cell::Cell;
 use std::ffi::c_void;
 
@@ -91,12 +91,12 @@ pub(super) use place::with;
 
 /// A function that runs at the end of each thread that has asked for it.
 #[derive(Debug)]
-pub(super) struct AtEnd(Key);
+pub(super) struct AtEnd(ThreadKey);
 
 impl AtEnd {
     /// `ended` is called in the thread, with a pointer that says nothing.
     pub(super) const fn new(ended: extern "C" fn(*mut c_void)) -> AtEnd {
-        AtEnd(Key::new(ended))
+        AtEnd(ThreadKey::new(ended))
     }
 
     /// Has the slot given back when the calling thread ends; false where there is no memory to note that.

@@ -4,7 +4,7 @@
 
 #![allow(unsafe_code)]
 
-use crate::thread::Key;
+use crate::thread::ThreadKey;
 use std::ffi::c_void;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr::{NonNull, null_mut};
@@ -21,7 +21,7 @@ struct Stack {
 }
 
 /// Base of the stack of each thread that has needed one.
-static KEPT: Key = Key::new(ended);
+static KEPT: ThreadKey = ThreadKey::new(ended);
 
 unsafe extern "C" fn ended(base: *mut c_void) {
     drop(Stack { base });

@@ -1,6 +1,6 @@
 //! The kernels by themselves: eight full lanes on one core, without a thread beside them and without OpenSSL.
 
-use super::library::Key;
+use super::library::AwsLcKey;
 use super::subject::{Curve, Function, MESSAGE};
 use crate::measure::Work;
 use adjunct::cpu::{self, RsaLanes};
@@ -25,7 +25,7 @@ pub struct Kernel {
 }
 
 /// The kernel of a row, with `key` where the row has one; `None` where this CPU has no lanes or the key does not fit.
-pub fn kernel(function: Function, key: Option<&Key>) -> Option<Kernel> {
+pub fn kernel(function: Function, key: Option<&AwsLcKey>) -> Option<Kernel> {
     match (function, cpu::rsa_lanes()?) {
         (Function::Rsa(2048), RsaLanes::Fma) => return rsa_private_of_digits::<20, 40, 22, 45>(key?),
         (Function::Rsa(3072), RsaLanes::Fma) => return rsa_private_of_digits::<30, 60, 33, 69>(key?),
@@ -76,7 +76,7 @@ fn jobs<'a, J>(outputs: &'a mut [Vec<u8>; LANES], mut job: impl FnMut(usize, &'a
     })
 }
 
-fn rsa_private<const P: usize, const M: usize>(key: &Key) -> Option<Kernel> {
+fn rsa_private<const P: usize, const M: usize>(key: &AwsLcKey) -> Option<Kernel> {
     let numbers = key.rsa_numbers()?;
     let ([n, e], [p, q, dp, dq, qinv]) = (&numbers.public, &numbers.private);
     let key = rsa::PrivateKey::<P, M>::new(n, e, p, q, dp, dq, qinv)?;
@@ -91,7 +91,9 @@ fn rsa_private<const P: usize, const M: usize>(key: &Key) -> Option<Kernel> {
 }
 
 /// An RSA private-key kernel in four lanes, called twice for eight operations.
-fn rsa_private_of_digits<const P: usize, const M: usize, const D: usize, const E: usize>(key: &Key) -> Option<Kernel> {
+fn rsa_private_of_digits<const P: usize, const M: usize, const D: usize, const E: usize>(
+    key: &AwsLcKey,
+) -> Option<Kernel> {
     let numbers = key.rsa_numbers()?;
     let ([n, e], [p, q, dp, dq, qinv]) = (&numbers.public, &numbers.private);
     let key = fma::PrivateKey::<P, M, D, E>::new(n, e, p, q, dp, dq, qinv)?;
@@ -114,7 +116,7 @@ fn inputs(size: usize) -> Option<Vec<Vec<u8>>> {
     Some(inputs)
 }
 
-fn ecdsa<C: nist::Curve<N>, const N: usize>(key: &Key) -> Option<Kernel> {
+fn ecdsa<C: nist::Curve<N>, const N: usize>(key: &AwsLcKey) -> Option<Kernel> {
     let (private, _) = key.ec_numbers()?;
     let digests: Vec<Vec<u8>> = (0..LANES).map(|lane| right_aligned::<C, N>(&digest(lane))).collect();
     let mut nonces: Vec<Vec<u8>> = (0..LANES).map(|lane| small::<C, N>(lane)).collect();
@@ -131,7 +133,7 @@ fn ecdsa<C: nist::Curve<N>, const N: usize>(key: &Key) -> Option<Kernel> {
     })
 }
 
-fn ecdh<C: nist::Curve<N>, const N: usize>(key: &Key) -> Option<Kernel> {
+fn ecdh<C: nist::Curve<N>, const N: usize>(key: &AwsLcKey) -> Option<Kernel> {
     let (private, peer) = key.ec_numbers()?;
     batch(nist::ifma_derive::<C, N>(), C::BYTES, true, move |outputs| {
         let mut jobs = jobs(outputs, |_, secret| nist::DeriveJob { private: &private, peer: &peer, secret });
@@ -150,7 +152,7 @@ fn keygen<C: nist::Curve<N>, const N: usize>() -> Option<Kernel> {
     })
 }
 
-fn x25519(key: &Key) -> Option<Kernel> {
+fn x25519(key: &AwsLcKey) -> Option<Kernel> {
     let (private, peer) = key.raw()?;
     batch(curve25519::IFMA_X25519, curve25519::KEY, true, move |outputs| {
         let mut secrets = [[0; curve25519::KEY]; LANES];
@@ -163,7 +165,7 @@ fn x25519(key: &Key) -> Option<Kernel> {
     })
 }
 
-fn ed25519(key: &Key) -> Option<Kernel> {
+fn ed25519(key: &AwsLcKey) -> Option<Kernel> {
     let (seed, public) = key.raw()?;
     batch(curve25519::IFMA_SIGN, curve25519::SIGNATURE, true, move |outputs| {
         let mut signatures = [[0; curve25519::SIGNATURE]; LANES];

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 /// A key of AWS-LC's, shared by the threads that use it.
 #[derive(Debug, Clone)]
-pub struct Key(Arc<Owned>);
+pub struct AwsLcKey(Arc<Owned>);
 
 #[derive(Debug)]
 struct Owned(*mut lc::EVP_PKEY);
@@ -36,13 +36,13 @@ pub struct RsaNumbers {
     pub private: [Vec<u8>; 5],
 }
 
-impl Key {
+impl AwsLcKey {
     /// The key of this DER.
-    pub fn new(der: &[u8]) -> Option<Key> {
+    pub fn new(der: &[u8]) -> Option<AwsLcKey> {
         let mut at = der.as_ptr();
         // SAFETY: the length is that of the buffer.
         let key = unsafe { lc::d2i_AutoPrivateKey(null_mut(), &mut at, der.len() as _) };
-        (!key.is_null()).then(|| Key(Arc::new(Owned(key))))
+        (!key.is_null()).then(|| AwsLcKey(Arc::new(Owned(key))))
     }
 
     /// The numbers of an RSA key.
@@ -185,7 +185,7 @@ fn digest() -> [u8; 32] {
     out
 }
 
-fn rsa(key: Key) -> Option<Work> {
+fn rsa(key: AwsLcKey) -> Option<Work> {
     // SAFETY: a live key.
     let size = usize::try_from(unsafe { lc::EVP_PKEY_size(key.0.0) }).ok()?;
     let once = move |out: &mut [u8]| {
@@ -200,7 +200,7 @@ fn rsa(key: Key) -> Option<Work> {
     repeat(size, true, once)
 }
 
-fn ecdsa(key: Key) -> Option<Work> {
+fn ecdsa(key: AwsLcKey) -> Option<Work> {
     let mut first = true;
     let once = move |out: &mut [u8]| {
         let (digest, mut length) = (digest(), 0);
@@ -217,7 +217,7 @@ fn ecdsa(key: Key) -> Option<Work> {
     repeat(160, false, once)
 }
 
-fn ecdh(key: Key) -> Option<Work> {
+fn ecdh(key: AwsLcKey) -> Option<Work> {
     // SAFETY: a live key.
     let size = usize::try_from(unsafe { lc::EVP_PKEY_bits(key.0.0) }).ok()?.div_ceil(8);
     let once = move |secret: &mut [u8]| {

@@ -1,6 +1,6 @@
 //! The rows: private-key operations of which eight fit into a batch.
 
-use crate::publickey::{Kind, Operation, Row};
+use crate::publickey::{KeyType, Operation, Row};
 
 /// The functions that are measured, with AWS-LC and with the kernels.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -75,7 +75,7 @@ impl Function {
             Function::Ed25519 => ("Ed25519", "ED25519", "", 0, Operation::SignMessage),
             Function::Ed25519Keygen => ("Ed25519", "ED25519", "", 0, Operation::Generate),
         };
-        Row { kind: Kind::new(title, name, group, bits), operation }
+        Row { kind: KeyType::new(title, name, group, bits), operation }
     }
 
     /// The row's name.

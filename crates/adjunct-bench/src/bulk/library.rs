@@ -53,9 +53,9 @@ fn low_level(subject: Subject, input: Vec<u8>) -> Option<Work> {
     }))
 }
 
-struct Context(*mut lc::EVP_CIPHER_CTX);
+struct EvpCipher(*mut lc::EVP_CIPHER_CTX);
 
-impl Drop for Context {
+impl Drop for EvpCipher {
     fn drop(&mut self) {
         // SAFETY: owned, and freed once.
         unsafe { lc::EVP_CIPHER_CTX_free(self.0) }
@@ -70,7 +70,7 @@ fn through_evp(
     let key = key(subject.key_length());
     // SAFETY: key and IV are as long as the cipher wants them.
     let context = unsafe {
-        let context = Context(lc::EVP_CIPHER_CTX_new());
+        let context = EvpCipher(lc::EVP_CIPHER_CTX_new());
         let encrypt = subject.encrypt.into();
         if lc::EVP_CipherInit_ex(context.0, cipher(), null_mut(), key.as_ptr(), IV.as_ptr(), encrypt) != 1 {
             return None;

@@ -5,7 +5,7 @@ use super::row::{Pair, Row, What};
 use super::{Error, Why};
 use crate::libcrypto::{Functions, Side};
 use crate::measure::Work;
-use crate::publickey::{self, Keys, Kind, Operation, Padding};
+use crate::publickey::{self, KeyType, Keys, Operation, Padding};
 use crate::symmetric::{self, Cipher, Mode};
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -47,12 +47,12 @@ fn failed(error: Error) -> Why {
     Why::Failed(error.to_string())
 }
 
-fn kind(pair: Pair) -> Kind {
+fn kind(pair: Pair) -> KeyType {
     match pair {
-        Pair::Rsa(bits) => Kind::new("RSA", "RSA", "", bits.into()),
-        Pair::P256 => Kind::new("P-256", "EC", "P-256", 0),
-        Pair::P384 => Kind::new("P-384", "EC", "P-384", 0),
-        Pair::Ed25519 => Kind::new("Ed25519", "ED25519", "", 0),
+        Pair::Rsa(bits) => KeyType::new("RSA", "RSA", "", bits.into()),
+        Pair::P256 => KeyType::new("P-256", "EC", "P-256", 0),
+        Pair::P384 => KeyType::new("P-384", "EC", "P-384", 0),
+        Pair::Ed25519 => KeyType::new("Ed25519", "ED25519", "", 0),
     }
 }
 

@@ -5,7 +5,7 @@
 //! another who has more. All keys are wiped when no request has come for a while.
 #![forbid(unsafe_code)]
 
-use adjunct::card::work::Key;
+use adjunct::card::work::RequestedKey;
 use adjunct::ops::digest::{Part, SHA256};
 use adjunct::ops::random;
 use adjunct_card_protocol::wire::Kind;
@@ -27,7 +27,7 @@ pub struct Keys {
 
 #[derive(Debug)]
 struct Kept {
-    key: Key,
+    key: RequestedKey,
     uid: u32,
     used: u64,
 }
@@ -63,7 +63,7 @@ impl Keys {
     }
 
     /// A key that is kept.
-    pub fn get(&mut self, tag: &Tag) -> Option<Key> {
+    pub fn get(&mut self, tag: &Tag) -> Option<RequestedKey> {
         self.uses += 1;
         let kept = self.keys.get_mut(tag)?;
         kept.used = self.uses;
@@ -71,7 +71,7 @@ impl Keys {
     }
 
     /// Keeps a key of a user's.
-    pub fn put(&mut self, tag: Tag, uid: u32, key: Key) {
+    pub fn put(&mut self, tag: Tag, uid: u32, key: RequestedKey) {
         if self.keys.len() >= MOST
             && let Some(one) = one_too_many(self.keys.iter().map(|(tag, kept)| (kept.uid, kept.used, *tag)))
         {

@@ -4,7 +4,7 @@
 //! `known.bin` has for each kind the key as the wire brings it, an input and the output: keys of OpenSSL's, made for this alone, and the
 //! outputs as Python's `pow` has them.
 
-use adjunct::card::work::{Job, Key, batch, width};
+use adjunct::card::work::{Job, RequestedKey, batch, width};
 use adjunct_card_protocol::crowd::{Page, cpu_time};
 use adjunct_card_protocol::wire::{Kind, Request};
 use zeroize::Zeroizing;
@@ -29,7 +29,7 @@ pub fn answers_are_found(page: &Page) -> bool {
         rest = after;
         let (key, known) = known.split_at(kind.key());
         let (input, output) = known.split_at(kind.size());
-        let Ok(key) = Key::new(kind, key) else { return false };
+        let Ok(key) = RequestedKey::new(kind, key) else { return false };
         let mut times = [u64::MAX; 2];
         for _ in 0..RUNS {
             for (jobs, time) in [1, width()].into_iter().zip(&mut times) {

@@ -8,7 +8,7 @@ mod keys;
 mod known;
 mod load;
 
-use adjunct::card::work::{self, Job, Key};
+use adjunct::card::work::{self, Job, RequestedKey};
 use adjunct_card_host::peer::Peer;
 use adjunct_card_host::process::{Asker, Batch, Request};
 use adjunct_card_host::service::{Facts, Patience, Service, Start, Taken, Unfit};
@@ -51,7 +51,7 @@ pub struct Work {
 #[derive(Debug)]
 enum Wanted {
     /// The key is among those that are kept.
-    There(Key),
+    There(RequestedKey),
     /// The key as the request brought it, and the tag by which it will be found.
     Bytes(Zeroizing<Vec<u8>>, Tag),
 }
@@ -242,7 +242,7 @@ impl Accelerator {
         self.batches.fetch_add(1, Relaxed).is_multiple_of(CHECKED) || new || self.faults.load(Relaxed) > 0
     }
 
-    fn key(&self, kind: Kind, uid: u32, wanted: Wanted) -> Option<Key> {
+    fn key(&self, kind: Kind, uid: u32, wanted: Wanted) -> Option<RequestedKey> {
         match wanted {
             Wanted::There(key) => Some(key),
             Wanted::Bytes(bytes, tag) => {
@@ -250,7 +250,7 @@ impl Accelerator {
                 if let Some(key) = lock(&self.keys).get(&tag) {
                     return Some(key);
                 }
-                let key = Key::new(kind, &bytes).ok()?;
+                let key = RequestedKey::new(kind, &bytes).ok()?;
                 lock(&self.keys).put(tag, uid, key.clone());
                 Some(key)
             }

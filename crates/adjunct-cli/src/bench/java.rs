@@ -51,7 +51,7 @@ pub struct Args {
     pub peer: PathBuf,
     /// Only these rows, by commas
     #[arg(long, value_name = "NAMES", value_delimiter = ',', value_enum)]
-    pub rows: Vec<Kind>,
+    pub rows: Vec<JavaRow>,
     /// How users connect
     #[arg(long, value_name = "WAY", default_value = "both")]
     pub connections: Way,
@@ -99,7 +99,7 @@ pub struct Args {
 /// A row. The help lists the names: `about` says what they are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 #[allow(missing_docs)]
-pub enum Kind {
+pub enum JavaRow {
     Http,
     Stock,
     Rsa,
@@ -109,40 +109,47 @@ pub enum Kind {
     PeerAll,
 }
 
-impl Kind {
+impl JavaRow {
     /// All kinds, in the order of the table.
-    pub const EVERY: [Kind; 7] =
-        [Kind::Http, Kind::Stock, Kind::Rsa, Kind::Chosen, Kind::All, Kind::PeerRsa, Kind::PeerAll];
+    pub const EVERY: [JavaRow; 7] = [
+        JavaRow::Http,
+        JavaRow::Stock,
+        JavaRow::Rsa,
+        JavaRow::Chosen,
+        JavaRow::All,
+        JavaRow::PeerRsa,
+        JavaRow::PeerAll,
+    ];
 
     /// The kind's name.
     pub fn name(self) -> &'static str {
         match self {
-            Kind::Http => "http",
-            Kind::Stock => "stock",
-            Kind::Rsa => "rsa",
-            Kind::Chosen => "chosen",
-            Kind::All => "all",
-            Kind::PeerRsa => "peer-rsa",
-            Kind::PeerAll => "peer-all",
+            JavaRow::Http => "http",
+            JavaRow::Stock => "stock",
+            JavaRow::Rsa => "rsa",
+            JavaRow::Chosen => "chosen",
+            JavaRow::All => "all",
+            JavaRow::PeerRsa => "peer-rsa",
+            JavaRow::PeerAll => "peer-all",
         }
     }
 
     /// What it is.
     pub fn about(self) -> &'static str {
         match self {
-            Kind::Http => "no encryption",
-            Kind::Stock => "the JDK's own providers",
-            Kind::Rsa => "RSA signatures in the module",
-            Kind::Chosen => "what 'adjunct java config' chose",
-            Kind::All => "every mechanism of the module",
-            Kind::PeerRsa => "RSA signatures in the other module",
-            Kind::PeerAll => "every mechanism of the other module",
+            JavaRow::Http => "no encryption",
+            JavaRow::Stock => "the JDK's own providers",
+            JavaRow::Rsa => "RSA signatures in the module",
+            JavaRow::Chosen => "what 'adjunct java config' chose",
+            JavaRow::All => "every mechanism of the module",
+            JavaRow::PeerRsa => "RSA signatures in the other module",
+            JavaRow::PeerAll => "every mechanism of the other module",
         }
     }
 
     /// Whether it is of the other module.
     pub fn peer(self) -> bool {
-        matches!(self, Kind::PeerRsa | Kind::PeerAll)
+        matches!(self, JavaRow::PeerRsa | JavaRow::PeerAll)
     }
 }
 

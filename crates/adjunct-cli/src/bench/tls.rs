@@ -51,7 +51,7 @@ Exit status: 0 done, 1 it failed, or transactions did (one line says why), 2 the
 pub struct Args {
     /// Only these servers, by commas
     #[arg(long, value_name = "NAMES", value_delimiter = ',', value_enum)]
-    pub server: Vec<Kind>,
+    pub server: Vec<ServerKind>,
     /// Only cases whose name contains TEXT, in any case (may be given again)
     #[arg(long, value_name = "TEXT")]
     pub filter: Vec<String>,
@@ -112,7 +112,7 @@ impl Args {
 
 /// A server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
-pub enum Kind {
+pub enum ServerKind {
     /// nginx: an event loop in as many processes as the servers have processors
     Nginx,
     /// Apache's prefork: a process for each connection, which stays for the next
@@ -126,29 +126,30 @@ pub enum Kind {
     SServer,
 }
 
-impl Kind {
+impl ServerKind {
     /// All kinds, in the order of the table.
-    pub const ALL: [Kind; 5] = [Kind::Nginx, Kind::Apache, Kind::Haproxy, Kind::Postgresql, Kind::SServer];
+    pub const ALL: [ServerKind; 5] =
+        [ServerKind::Nginx, ServerKind::Apache, ServerKind::Haproxy, ServerKind::Postgresql, ServerKind::SServer];
 
     /// The kind's name.
     pub fn name(self) -> &'static str {
         match self {
-            Kind::Nginx => "nginx",
-            Kind::Apache => "apache",
-            Kind::Haproxy => "haproxy",
-            Kind::Postgresql => "postgresql",
-            Kind::SServer => "s_server",
+            ServerKind::Nginx => "nginx",
+            ServerKind::Apache => "apache",
+            ServerKind::Haproxy => "haproxy",
+            ServerKind::Postgresql => "postgresql",
+            ServerKind::SServer => "s_server",
         }
     }
 
     /// Name of the server in tables.
     pub fn title(self) -> &'static str {
         match self {
-            Kind::Nginx => "nginx",
-            Kind::Apache => "Apache prefork",
-            Kind::Haproxy => "HAProxy",
-            Kind::Postgresql => "PostgreSQL",
-            Kind::SServer => "OpenSSL s_server",
+            ServerKind::Nginx => "nginx",
+            ServerKind::Apache => "Apache prefork",
+            ServerKind::Haproxy => "HAProxy",
+            ServerKind::Postgresql => "PostgreSQL",
+            ServerKind::SServer => "OpenSSL s_server",
         }
     }
 }

@@ -33,7 +33,7 @@ use running::{Proof, Ran};
 use serde::Serialize;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use target::{Kind, Subject};
+use target::{Subject, TargetKind};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -94,7 +94,7 @@ pub struct Args {
 #[derive(Debug, Serialize)]
 struct DoctorReport {
     subject: String,
-    kind: Kind,
+    kind: TargetKind,
     state: State,
     cause: Option<adjunct_survey::Cause>,
     /// The number of its advice.

@@ -30,7 +30,7 @@ pub enum Subject {
 /// The kind of a subject, for JSON.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Kind {
+pub enum TargetKind {
     /// One process.
     Process,
     /// A program.
@@ -45,13 +45,13 @@ pub enum Kind {
 
 impl Subject {
     /// The kind of the subject.
-    pub fn kind(&self) -> Kind {
+    pub fn kind(&self) -> TargetKind {
         match self {
-            Subject::Process(_) => Kind::Process,
-            Subject::Program(_) => Kind::Program,
-            Subject::Service(..) => Kind::Service,
-            Subject::Listener(..) => Kind::Listener,
-            Subject::Remote(_) => Kind::Remote,
+            Subject::Process(_) => TargetKind::Process,
+            Subject::Program(_) => TargetKind::Program,
+            Subject::Service(..) => TargetKind::Service,
+            Subject::Listener(..) => TargetKind::Listener,
+            Subject::Remote(_) => TargetKind::Remote,
         }
     }
 }

@@ -5,7 +5,7 @@ use super::dialect::Dialect;
 use super::finding::{Finding, Findings, Severity};
 use super::jdk::Jdk;
 use super::lint::{self, Judge};
-use super::security::{self, Kind, Named};
+use super::security::{self, JavaFileKind, Named};
 use super::{choose, names, program};
 use adjunct_survey::elf::Interface;
 use adjunct_survey::module;
@@ -130,13 +130,13 @@ struct Checker {
 }
 
 impl Checker {
-    fn file(&mut self, file: &Path, kind: Option<Kind>) -> Result<(), Failure> {
+    fn file(&mut self, file: &Path, kind: Option<JavaFileKind>) -> Result<(), Failure> {
         let real = |file: &Path| std::fs::canonicalize(file).ok();
         if self.done.iter().any(|c| c.file == file || real(&c.file).is_some_and(|done| real(file) == Some(done))) {
             return Ok(());
         }
         let bytes = files::config(file).map_err(|e| Failure::new(format!("{}: {}", file.display(), cause(&e))))?;
-        let kind = kind.unwrap_or_else(|| Kind::of(&bytes));
+        let kind = kind.unwrap_or_else(|| JavaFileKind::of(&bytes));
         let mut findings = Findings::of(file);
         let (name, named, config) = told(&bytes, kind, &self.own, self.judge, &mut findings);
         let loads = config.as_ref().is_none_or(|config| !config.nss || !findings.all.iter().any(Finding::is_error));
@@ -158,38 +158,38 @@ impl Checker {
 /// Judges a file's bytes; gives the files that it names, and its own configuration where it is SunPKCS11's.
 fn told(
     bytes: &[u8],
-    kind: Kind,
+    kind: JavaFileKind,
     own: &[String],
     judge: Judge,
     findings: &mut Findings<'_>,
 ) -> (&'static str, Vec<Named>, Option<Config>) {
     match kind {
-        Kind::Pkcs11 => {
+        JavaFileKind::Pkcs11 => {
             let config = cfg::parse(bytes, judge.dialect);
             lint::lint(&config, judge, findings);
             ("SunPKCS11 configuration", Vec::new(), Some(config))
         }
-        Kind::Security { replaces } => {
+        JavaFileKind::Security { replaces } => {
             ("security properties", security::lint(bytes, replaces, own, judge, findings), None)
         }
-        Kind::Options => ("options of a JVM", security::lint_options(bytes, judge, findings), None),
+        JavaFileKind::Options => ("options of a JVM", security::lint_options(bytes, judge, findings), None),
     }
 }
 
-fn verdict(kind: Kind, config: Option<&Config>, loads: bool, findings: &Findings<'_>, judge: Judge) -> String {
+fn verdict(kind: JavaFileKind, config: Option<&Config>, loads: bool, findings: &Findings<'_>, judge: Judge) -> String {
     let of = |severity| findings.all.iter().filter(|f| f.severity == severity).count();
     let (errors, warnings) = (of(Severity::Error), of(Severity::Warning));
     let dialect = judge.dialect;
     match (kind, config) {
-        (Kind::Pkcs11, Some(config)) if !config.refusals.is_empty() => {
+        (JavaFileKind::Pkcs11, Some(config)) if !config.refusals.is_empty() => {
             format!("refused by {dialect}: the provider is absent, without a word ({})", lint::DEBUG)
         }
-        (Kind::Pkcs11, Some(_)) if !loads => {
+        (JavaFileKind::Pkcs11, Some(_)) if !loads => {
             format!(
                 "taken by {dialect} and not loaded: what comes to this provider in the list ends with 'ProviderException'"
             )
         }
-        (Kind::Pkcs11, Some(config)) => {
+        (JavaFileKind::Pkcs11, Some(config)) => {
             let name = config.value("name").unwrap_or("?");
             let provider = dialect.provider().rsplit('.').next().unwrap_or_default();
             format!("taken by {dialect} as {provider}-{name}; {errors} errors, {warnings} warnings")
@@ -283,11 +283,11 @@ pub(super) fn fuzz(bytes: &[u8], dialect: Dialect) {
     let own: Vec<String> = dialect.providers().iter().map(|p| (*p).to_owned()).collect();
     let lines = bytes.iter().filter(|c| matches!(c, b'\n' | b'\r')).count() as u32 + 1;
     for kind in [
-        Kind::of(bytes),
-        Kind::Pkcs11,
-        Kind::Security { replaces: false },
-        Kind::Security { replaces: true },
-        Kind::Options,
+        JavaFileKind::of(bytes),
+        JavaFileKind::Pkcs11,
+        JavaFileKind::Security { replaces: false },
+        JavaFileKind::Security { replaces: true },
+        JavaFileKind::Options,
     ] {
         let mut findings = Findings::of(Path::new("f"));
         told(bytes, kind, &own, Judge { dialect, here: false }, &mut findings);

@@ -17,12 +17,12 @@ pub(super) struct Named {
     /// The file.
     pub path: PathBuf,
     /// The kind of the file.
-    pub kind: Kind,
+    pub kind: JavaFileKind,
 }
 
 /// The kind of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum JavaFileKind {
     /// A configuration of SunPKCS11.
     Pkcs11,
     /// Security properties; `replaces`: nothing of the JDK's own is left beside them.
@@ -31,23 +31,27 @@ pub(super) enum Kind {
     Options,
 }
 
-impl Kind {
+impl JavaFileKind {
     /// The kind of a file with these bytes.
-    pub fn of(bytes: &[u8]) -> Kind {
+    pub fn of(bytes: &[u8]) -> JavaFileKind {
         let text = super::tokenizer::latin1(bytes);
         let lines = || text.lines().map(str::trim).filter(|l| !l.starts_with(['#', '!']));
         if lines().any(|l| l.contains("Djava.security.") || l.starts_with("-D") || l.starts_with("-X")) {
-            return Kind::Options;
+            return JavaFileKind::Options;
         }
         let (all, _) = properties::parse(bytes);
         let has = |what: &str| all.iter().any(|p| p.key == what);
         if has("securerandom.source") || has("security.overridePropertiesFile") {
-            return Kind::Security { replaces: true };
+            return JavaFileKind::Security { replaces: true };
         }
         let security = |key: &str| {
             ["security.", "jdk.", "ssl.", "keystore.", "networkaddress."].iter().any(|s| key.starts_with(s))
         };
-        if all.iter().any(|p| security(&p.key)) { Kind::Security { replaces: false } } else { Kind::Pkcs11 }
+        if all.iter().any(|p| security(&p.key)) {
+            JavaFileKind::Security { replaces: false }
+        } else {
+            JavaFileKind::Pkcs11
+        }
     }
 }
 
@@ -273,7 +277,7 @@ fn entry(property: &Property, judge: Judge, findings: &mut Findings<'_>) -> Opti
         }
         return None;
     }
-    file(line, argument, judge, findings).map(|path| Named { path, kind: Kind::Pkcs11 })
+    file(line, argument, judge, findings).map(|path| Named { path, kind: JavaFileKind::Pkcs11 })
 }
 
 /// Finds the file that a line names, where it exists.
@@ -380,7 +384,7 @@ fn properties_file(line: u32, replaces: bool, path: &str, judge: Judge, findings
     let path = path.strip_prefix("file:").unwrap_or(path);
     let path = Path::new(path.strip_prefix("//").filter(|p| p.starts_with('/')).unwrap_or(path));
     if path.is_file() {
-        return Some(Named { path: path.to_owned(), kind: Kind::Security { replaces } });
+        return Some(Named { path: path.to_owned(), kind: JavaFileKind::Security { replaces } });
     }
     let text = format!(
         "there is no {} here: the option has no effect, without a word (-Djava.security.debug=properties shows it)",

@@ -4,7 +4,7 @@ use super::cfg::{self, Config, expanded};
 use super::dialect::Dialect;
 use super::finding::{Finding, Findings, Severity};
 use super::lint::{self, Judge};
-use super::security::{self, Kind};
+use super::security::{self, JavaFileKind};
 use proptest::prelude::*;
 use std::path::Path;
 
@@ -295,10 +295,10 @@ fn options_that_java_ignores_are_told() {
         "there is no /no/such"
     ));
     assert!(told("-Djava.security.debug=jca\n# -Djava.security.property=x\n").is_empty());
-    assert_eq!(Kind::of(b"-Djava.security.property=/x\n"), Kind::Options);
-    assert_eq!(Kind::of(b"security.provider.1=SUN\n"), Kind::Security { replaces: false });
-    assert_eq!(Kind::of(b"securerandom.source=file:/dev/random\n"), Kind::Security { replaces: true });
-    assert_eq!(Kind::of(BASE.as_bytes()), Kind::Pkcs11);
+    assert_eq!(JavaFileKind::of(b"-Djava.security.property=/x\n"), JavaFileKind::Options);
+    assert_eq!(JavaFileKind::of(b"security.provider.1=SUN\n"), JavaFileKind::Security { replaces: false });
+    assert_eq!(JavaFileKind::of(b"securerandom.source=file:/dev/random\n"), JavaFileKind::Security { replaces: true });
+    assert_eq!(JavaFileKind::of(BASE.as_bytes()), JavaFileKind::Pkcs11);
 }
 
 #[test]

@@ -9,7 +9,7 @@ use super::finding::Findings;
 use super::jdk::Jdk;
 use super::lint::Judge;
 use super::program::{self, Fields};
-use super::security::{self, Kind};
+use super::security::{self, JavaFileKind};
 use super::{cfg, choose, config};
 use crate::counted::Counted;
 use adjunct::catalogue::Function;
@@ -292,23 +292,23 @@ fn properties(args: &Args, jdk: &Jdk, folder: &Path) -> Result<PathBuf, Failure>
     };
     let bytes = files::config(&args.config).map_err(|e| failed(&e))?;
     let path = std::path::absolute(&args.config).map_err(|e| failed(&e))?;
-    match Kind::of(&bytes) {
-        Kind::Security { replaces } => {
+    match JavaFileKind::of(&bytes) {
+        JavaFileKind::Security { replaces } => {
             let judge = Judge { dialect: jdk.dialect, here: true };
             let mut findings = Findings::of(&path);
             for named in security::lint(&bytes, replaces, &jdk.providers()?, judge, &mut findings) {
                 // One that cannot be read is not loaded either; what that means for TLS is told below.
-                if let (Kind::Pkcs11, Ok(bytes)) = (named.kind, files::config(&named.path)) {
+                if let (JavaFileKind::Pkcs11, Ok(bytes)) = (named.kind, files::config(&named.path)) {
                     trusted(args, jdk, &named.path, &bytes)?;
                 }
             }
             Ok(path)
         }
-        Kind::Options => Err(Failure::new(format!(
+        JavaFileKind::Options => Err(Failure::new(format!(
             "{}: these are options of a JVM; name the file of security properties or the SunPKCS11 configuration",
             path.display()
         ))),
-        Kind::Pkcs11 => {
+        JavaFileKind::Pkcs11 => {
             let refusals = cfg::parse(&bytes, jdk.dialect).refusals;
             if let Some(first) = refusals.first() {
                 return Err(Failure::new(format!(

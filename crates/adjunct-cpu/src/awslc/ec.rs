@@ -8,30 +8,30 @@ use aws_lc_sys as lc;
 use std::ptr::null_mut;
 
 /// A key of the library's: a point, a scalar, or both. Freed when dropped, the scalar's memory cleared.
-pub(crate) struct Key(Owned<lc::EC_KEY>);
+pub(crate) struct AwsLcEcKey(Owned<lc::EC_KEY>);
 
 // SAFETY: the library only reads a key that is made.
-unsafe impl Send for Key {}
+unsafe impl Send for AwsLcEcKey {}
 // SAFETY: the library only reads a key that is made.
-unsafe impl Sync for Key {}
+unsafe impl Sync for AwsLcEcKey {}
 
-impl Key {
-    fn empty(group: Group) -> Result<Key, Error> {
+impl AwsLcEcKey {
+    fn empty(group: Group) -> Result<AwsLcEcKey, Error> {
         // SAFETY: a plain constructor.
         let raw = Owned::new(unsafe { lc::EC_KEY_new() }, lc::EC_KEY_free)?;
         // SAFETY: both live. Of the library's own groups the key takes the pointer, of the others a copy.
         if unsafe { lc::EC_KEY_set_group(raw.get(), group.raw()?) } != 1 {
             return Err(failed("EC_KEY_set_group"));
         }
-        Ok(Key(raw))
+        Ok(AwsLcEcKey(raw))
     }
 
     /// The key of an encoded point and a scalar, both of which are checked; not that they belong together.
     ///
     /// # Errors
     /// [`Error::InvalidKey`], [`Error::Failed`] where memory runs out.
-    pub(crate) fn import(group: Group, public: Option<&[u8]>, private: Option<&[u8]>) -> Result<Key, Error> {
-        let (key, curve) = (Key::empty(group)?, group.raw()?);
+    pub(crate) fn import(group: Group, public: Option<&[u8]>, private: Option<&[u8]>) -> Result<AwsLcEcKey, Error> {
+        let (key, curve) = (AwsLcEcKey::empty(group)?, group.raw()?);
         if let Some(public) = public {
             // SAFETY: the group is never freed.
             let point = Owned::new(unsafe { lc::EC_POINT_new(curve) }, lc::EC_POINT_free)?;
@@ -60,8 +60,8 @@ impl Key {
     ///
     /// # Errors
     /// [`Error::Failed`] where memory runs out.
-    pub(crate) fn generate(group: Group, scalar: &mut [u8; MAX_FIELD]) -> Result<(Key, bool), Error> {
-        let key = Key::empty(group)?;
+    pub(crate) fn generate(group: Group, scalar: &mut [u8; MAX_FIELD]) -> Result<(AwsLcEcKey, bool), Error> {
+        let key = AwsLcEcKey::empty(group)?;
         // SAFETY: a key with a group.
         if unsafe { lc::EC_KEY_generate_key(key.0.get()) } != 1 {
             return Err(failed("EC_KEY_generate_key"));
@@ -161,7 +161,7 @@ impl Key {
     ///
     /// # Errors
     /// [`Error::InvalidKey`] for keys without the half needed, and of different curves.
-    pub(crate) fn shared_secret(&self, peer: &Key, out: &mut [u8; MAX_FIELD]) -> Result<(), Error> {
+    pub(crate) fn shared_secret(&self, peer: &AwsLcEcKey, out: &mut [u8; MAX_FIELD]) -> Result<(), Error> {
         let peer = peer.point().ok_or(Error::InvalidKey("no public key"))?;
         let mut length = out.len();
         // SAFETY: `out` has room for the longest coordinate.

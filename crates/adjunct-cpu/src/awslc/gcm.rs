@@ -7,13 +7,13 @@ use adjunct_kernels::{InOut, wipe};
 
 /// The state of one message and the key's table; wiped when dropped.
 #[derive(Clone)]
-pub(crate) struct Context {
+pub(crate) struct AwsLcGcm {
     own: GcmContext,
     /// Whether the schedule is one of AES instructions.
     hardware: bool,
 }
 
-impl Drop for Context {
+impl Drop for AwsLcGcm {
     fn drop(&mut self) {
         wipe(self.own.key.htable.as_flattened_mut());
         for block in [&mut self.own.yi, &mut self.own.eki, &mut self.own.ek0, &mut self.own.xi] {
@@ -22,13 +22,13 @@ impl Drop for Context {
     }
 }
 
-impl Context {
-    /// One without a key, for a schedule of AES instructions or without: [`Context::init`] gives it one where it is to stay.
-    pub(crate) fn new(hardware: bool) -> Context {
+impl AwsLcGcm {
+    /// One without a key, for a schedule of AES instructions or without: [`AwsLcGcm::init`] gives it one where it is to stay.
+    pub(crate) fn new(hardware: bool) -> AwsLcGcm {
         let key = GcmKey { htable: [[0; 2]; 16], gmult: None, ghash: None, block: None, use_hw_gcm_crypt: 0 };
         let zero = [0; 16];
         let own = GcmContext { yi: zero, eki: zero, ek0: zero, len: [0; 2], xi: zero, key, mres: 0, ares: 0 };
-        Context { own, hardware }
+        AwsLcGcm { own, hardware }
     }
 
     /// Sets the key; and for hash key what is given, which need not be the key's own.

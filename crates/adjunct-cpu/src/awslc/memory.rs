@@ -204,7 +204,7 @@ mod replaced {
 mod tests {
     use super::*;
     use crate::curve::Group;
-    use crate::ec::Key;
+    use crate::ec::CpuEcKey;
     use crate::ecx;
     use crate::random;
     use aws_lc_sys::{OPENSSL_free, OPENSSL_malloc, OPENSSL_realloc};
@@ -345,7 +345,7 @@ mod tests {
         without_memory(4, |_| {
             // On s390x the model of the instructions serves those between the first and the last, and has its memory here too.
             for group in [Group::P224, Group::P256, Group::P384, Group::P521, Group::BrainpoolP256r1] {
-                let (own, peer) = (Key::generate(group).unwrap().0, Key::generate(group).unwrap().0);
+                let (own, peer) = (CpuEcKey::generate(group).unwrap().0, CpuEcKey::generate(group).unwrap().0);
                 let (mut signature, mut one, mut other) = ([0; 132], [0; 66], [0; 66]);
                 let signature = &mut signature[..2 * own.shared_secret(&peer, &mut one).unwrap().0.len()];
                 assert_eq!(

@@ -7,22 +7,22 @@ use aws_lc_sys as sys;
 use std::ffi::{c_int, c_void};
 
 /// A key of the library's. Its numbers are set once; a clone is another handle of them.
-pub(crate) struct Key(*mut sys::RSA);
+pub(crate) struct AwsLcRsaKey(*mut sys::RSA);
 
-impl Clone for Key {
-    fn clone(&self) -> Key {
+impl Clone for AwsLcRsaKey {
+    fn clone(&self) -> AwsLcRsaKey {
         // SAFETY: a live key, which lives until the last handle is dropped.
         unsafe { sys::RSA_up_ref(self.0) };
-        Key(self.0)
+        AwsLcRsaKey(self.0)
     }
 }
 
 // SAFETY: AWS-LC locks what it caches in a key; everything else is read only.
-unsafe impl Send for Key {}
+unsafe impl Send for AwsLcRsaKey {}
 // SAFETY: AWS-LC locks what it caches in a key; everything else is only read, so threads may share a key.
-unsafe impl Sync for Key {}
+unsafe impl Sync for AwsLcRsaKey {}
 
-impl Drop for Key {
+impl Drop for AwsLcRsaKey {
     fn drop(&mut self) {
         // SAFETY: made by AWS-LC, freed once.
         unsafe { sys::RSA_free(self.0) }
@@ -41,15 +41,15 @@ unsafe extern "C" fn progress(potential: c_int, iteration: c_int, callback: *mut
     c_int::from(std::panic::catch_unwind(run).unwrap_or(false))
 }
 
-impl Key {
+impl AwsLcRsaKey {
     /// One without numbers.
     ///
     /// # Errors
     /// [`Error::Memory`].
-    pub(crate) fn new() -> Result<Key, Error> {
+    pub(crate) fn new() -> Result<AwsLcRsaKey, Error> {
         // SAFETY: allocates or returns null.
         let raw = unsafe { sys::RSA_new() };
-        if raw.is_null() { Err(no_memory()) } else { Ok(Key(raw)) }
+        if raw.is_null() { Err(no_memory()) } else { Ok(AwsLcRsaKey(raw)) }
     }
 
     /// Has private operations not blinded by AWS-LC, which checks them against `e` all the same. Before the key is shared.
@@ -150,7 +150,7 @@ impl Key {
     }
 
     /// Whether two keys have the same number there; both lacking it counts as different.
-    pub(crate) fn same(&self, other: &Key, part: Part) -> bool {
+    pub(crate) fn same(&self, other: &AwsLcRsaKey, part: Part) -> bool {
         let (a, b) = (self.part(part), other.part(part));
         // SAFETY: live numbers.
         !a.is_null() && !b.is_null() && unsafe { sys::BN_cmp(a, b) == 0 }

@@ -6,7 +6,7 @@
 
 use super::memory;
 use super::private::symbol;
-use adjunct_base::thread::Key;
+use adjunct_base::thread::ThreadKey;
 use std::ffi::{c_int, c_uint, c_void};
 use std::ptr::null_mut;
 use std::sync::atomic::AtomicPtr;
@@ -21,7 +21,7 @@ type Table = [*mut c_void; VALUES];
 /// `thread_local_destructor_t` of crypto/internal.h.
 type Destructor = unsafe extern "C" fn(*mut c_void);
 
-static TABLE: Key = Key::new(ended);
+static TABLE: ThreadKey = ThreadKey::new(ended);
 /// The destructor of each value: the same for every thread, null until a thread has such a value.
 static DESTRUCTORS: [AtomicPtr<c_void>; VALUES] = [const { AtomicPtr::new(null_mut()) }; VALUES];
 

@@ -3,7 +3,7 @@
 use super::aes::AesKey;
 #[cfg(target_arch = "x86_64")]
 use super::aes::wide;
-use crate::awslc::gcm::Context;
+use crate::awslc::gcm::AwsLcGcm;
 use crate::cpacf::{self, Here};
 use adjunct_base::catalogue::Feature;
 use adjunct_base::error::Error;
@@ -34,7 +34,7 @@ enum Engine {
     /// No key yet.
     None,
     /// AWS-LC, with AES instructions or without.
-    Library(Context),
+    Library(AwsLcGcm),
     /// A kernel of adjunct's on vectors.
     #[cfg(target_arch = "x86_64")]
     Vector(Table),
@@ -221,7 +221,7 @@ impl Gcm {
         }
         let features = crate::features();
         let hardware = features.has(Feature::Aes) || features.has(Feature::ArmAes);
-        self.engine = Engine::Library(Context::new(hardware));
+        self.engine = Engine::Library(AwsLcGcm::new(hardware));
         if let Engine::Library(ctx) = &mut self.engine {
             // SAFETY: the schedule was just made, by the code that the context is for.
             unsafe { ctx.init(self.key.raw(), subkey) };

@@ -9,18 +9,18 @@ use adjunct_kernels::cpacf::{Cipher, Instruction, Refused};
 #[derive(Clone, Default)]
 pub(crate) struct Given {
     #[cfg(target_arch = "s390x")]
-    key: Option<Key>,
+    key: Option<CpacfKey>,
 }
 
 #[cfg(target_arch = "s390x")]
 #[derive(Clone)]
-struct Key {
+struct CpacfKey {
     cipher: Cipher,
     bytes: [u8; 32],
 }
 
 #[cfg(target_arch = "s390x")]
-impl Drop for Key {
+impl Drop for CpacfKey {
     fn drop(&mut self) {
         adjunct_kernels::wipe(&mut self.bytes);
     }
@@ -33,7 +33,7 @@ impl Given {
     pub(crate) fn set(&mut self, cipher: Option<Cipher>, key: &[u8]) {
         #[cfg(target_arch = "s390x")]
         {
-            self.key = cipher.map(|cipher| Key { cipher, bytes: [0; 32] });
+            self.key = cipher.map(|cipher| CpacfKey { cipher, bytes: [0; 32] });
             if let Some(to) = &mut self.key {
                 to.bytes[..key.len()].copy_from_slice(key);
             }

@@ -12,7 +12,7 @@ use crate::cipher::xts::Xts;
 use crate::cmac::{BlockCipher, Cmac};
 use crate::curve::{Curve, MAX_FIELD, MAX_POINT};
 use crate::digest::{self, Digest};
-use crate::ec::Key;
+use crate::ec::CpuEcKey;
 use crate::ecx;
 use adjunct_base::catalogue::Function;
 use adjunct_base::catalogue::Outcome;
@@ -330,13 +330,13 @@ fn digests_of_every_method() {
 fn curves_sign_verify_and_agree() {
     for curve in [Curve::P256, Curve::P384, Curve::P521] {
         let (group, length) = (curve.group(), curve.field_len());
-        let [ours, theirs] = [(); 2].map(|()| hardware(Key::generate(group).expect("a key")));
+        let [ours, theirs] = [(); 2].map(|()| hardware(CpuEcKey::generate(group).expect("a key")));
         let (mut a, mut b) = ([0; MAX_FIELD], [0; MAX_FIELD]);
         let a = hardware(ours.shared_secret(&theirs, &mut a).expect("a secret")).to_vec();
         assert_eq!(a, hardware(theirs.shared_secret(&ours, &mut b).expect("a secret")));
         let private = ours.scalar().expect("private").to_vec();
         let public = [&[4][..], ours.coordinates(&mut [0; MAX_POINT]).expect("public")].concat();
-        let key = Key::new(group, Some(&public), Some(&private)).expect("a key");
+        let key = CpuEcKey::new(group, Some(&public), Some(&private)).expect("a key");
         assert!(key.is_pair(), "PCC's point is the library's");
         for digest in [20, 32, 64, 70] {
             let digest = bytes(digest, 9);
@@ -404,8 +404,8 @@ fn what_an_instruction_refuses_is_done_in_software() {
     };
     for nist_curve in [Curve::P256, Curve::P521] {
         let (group, bits) = (nist_curve.group(), nist_curve.bits());
-        let ours = hardware(Key::generate(group).expect("a key"));
-        let (theirs, outcome) = model::refusing(|| Key::generate(group)).expect("a key");
+        let ours = hardware(CpuEcKey::generate(group).expect("a key"));
+        let (theirs, outcome) = model::refusing(|| CpuEcKey::generate(group)).expect("a key");
         software(Function::EcKeygen, bits, outcome);
         let mut secrets = [[0; MAX_FIELD]; 2];
         let [a, b] = &mut secrets;

@@ -49,32 +49,32 @@ impl Method {
 }
 
 /// A state of the type it is.
-enum Context<'a> {
+enum TypedState<'a> {
     Sha1(&'a mut SHA_CTX),
     Sha256(&'a mut SHA256_CTX),
     Sha512(&'a mut SHA512_CTX),
     Keccak(&'a mut Keccak),
 }
 
-impl Context<'_> {
+impl TypedState<'_> {
     /// The length so far in bits; SHA-3 keeps none.
     fn bits(&self) -> u128 {
         match self {
-            Context::Sha1(SHA_CTX { Nh: high, Nl: low, .. })
-            | Context::Sha256(SHA256_CTX { Nh: high, Nl: low, .. }) => u128::from(*high) << 32 | u128::from(*low),
-            Context::Sha512(c) => u128::from(c.Nh) << 64 | u128::from(c.Nl),
-            Context::Keccak(_) => 0,
+            TypedState::Sha1(SHA_CTX { Nh: high, Nl: low, .. })
+            | TypedState::Sha256(SHA256_CTX { Nh: high, Nl: low, .. }) => u128::from(*high) << 32 | u128::from(*low),
+            TypedState::Sha512(c) => u128::from(c.Nh) << 64 | u128::from(c.Nl),
+            TypedState::Keccak(_) => 0,
         }
     }
 
     fn set_bits(&mut self, bits: u128) {
         match self {
-            Context::Sha1(SHA_CTX { Nh: high, Nl: low, .. })
-            | Context::Sha256(SHA256_CTX { Nh: high, Nl: low, .. }) => {
+            TypedState::Sha1(SHA_CTX { Nh: high, Nl: low, .. })
+            | TypedState::Sha256(SHA256_CTX { Nh: high, Nl: low, .. }) => {
                 (*high, *low) = ((bits >> 32) as u32, bits as u32);
             }
-            Context::Sha512(c) => (c.Nh, c.Nl) = ((bits >> 64) as u64, bits as u64),
-            Context::Keccak(_) => {}
+            TypedState::Sha512(c) => (c.Nh, c.Nl) = ((bits >> 64) as u64, bits as u64),
+            TypedState::Keccak(_) => {}
         }
     }
 
@@ -87,10 +87,10 @@ impl Context<'_> {
             result
         }
         match self {
-            Context::Sha1(c) => on(bytes(&mut c.h), &mut c.data, &mut c.num, work),
-            Context::Sha256(c) => on(bytes(&mut c.h), &mut c.data, &mut c.num, work),
-            Context::Sha512(c) => on(bytes(&mut c.h), &mut c.p, &mut c.num, work),
-            Context::Keccak(c) => {
+            TypedState::Sha1(c) => on(bytes(&mut c.h), &mut c.data, &mut c.num, work),
+            TypedState::Sha256(c) => on(bytes(&mut c.h), &mut c.data, &mut c.num, work),
+            TypedState::Sha512(c) => on(bytes(&mut c.h), &mut c.p, &mut c.num, work),
+            TypedState::Keccak(c) => {
                 let (mut lanes, mut used) = (Lanes::of(&c.state), c.buf_load as u32);
                 let result = on(&mut lanes.0, &mut c.buf, &mut used, work);
                 lanes.put(&mut c.state);
@@ -130,15 +130,15 @@ impl Drop for Lanes {
 
 impl<const ROOM: usize> Digest<ROOM> {
     /// `None` for MD5.
-    fn context(&mut self) -> Option<Context<'_>> {
+    fn context(&mut self) -> Option<TypedState<'_>> {
         let state = self.state.as_mut_ptr();
         // SAFETY: the state is initialised, and of its family's type.
         unsafe {
             Some(match self.method.family()? {
-                Family::Sha1 => Context::Sha1(&mut *state.cast()),
-                Family::Sha256 => Context::Sha256(&mut *state.cast()),
-                Family::Sha512 => Context::Sha512(&mut *state.cast()),
-                Family::Keccak => Context::Keccak(&mut *state.cast()),
+                Family::Sha1 => TypedState::Sha1(&mut *state.cast()),
+                Family::Sha256 => TypedState::Sha256(&mut *state.cast()),
+                Family::Sha512 => TypedState::Sha512(&mut *state.cast()),
+                Family::Keccak => TypedState::Keccak(&mut *state.cast()),
             })
         }
     }
@@ -161,7 +161,7 @@ impl<const ROOM: usize> Digest<ROOM> {
                 served.finish(state, bits);
                 out[..size].copy_from_slice(&state.chain[..size]);
             });
-        } else if let Context::Keccak(keccak) = &mut context
+        } else if let TypedState::Keccak(keccak) = &mut context
             && !out.is_empty()
         {
             let squeezing = std::mem::replace(&mut keccak.phase, SQUEEZING) == SQUEEZING;
@@ -210,12 +210,12 @@ impl<const ROOM: usize> Digest<ROOM> {
         };
         let Some(mut context) = self.context() else { return Ok(()) };
         match &mut context {
-            Context::Sha1(c) => words(&mut c.h),
-            Context::Sha256(c) => words(&mut c.h),
-            Context::Sha512(c) => {
+            TypedState::Sha1(c) => words(&mut c.h),
+            TypedState::Sha256(c) => words(&mut c.h),
+            TypedState::Sha512(c) => {
                 c.h.iter_mut().zip(chain.as_chunks().0).for_each(|(h, b)| *h = u64::from_be_bytes(*b))
             }
-            Context::Keccak(c) => {
+            TypedState::Keccak(c) => {
                 c.state.iter_mut().zip(chain.as_chunks().0).for_each(|(l, b)| *l = u64::from_le_bytes(*b));
             }
         }

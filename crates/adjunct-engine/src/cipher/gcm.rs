@@ -23,13 +23,13 @@ mod command {
 
 /// AES-GCM with keys of `BITS` bits.
 #[derive(Clone)]
-pub struct Context<const BITS: usize> {
+pub struct EngineGcm<const BITS: usize> {
     session: Session,
     encrypt: bool,
     tls_aad: Option<[u8; TLS_AAD]>,
 }
 
-impl<const BITS: usize> Context<BITS> {
+impl<const BITS: usize> EngineGcm<BITS> {
     /// The header of the next record, with the length that its payload will have; the bytes a record grows by.
     fn tls_header(&mut self, mut aad: [u8; TLS_AAD]) -> Option<usize> {
         shorten_tls(&mut aad, EXPLICIT_IV + if self.encrypt { 0 } else { TAG })?;
@@ -66,11 +66,11 @@ impl<const BITS: usize> Context<BITS> {
     }
 }
 
-impl<const BITS: usize> Cipher for Context<BITS> {
+impl<const BITS: usize> Cipher for EngineGcm<BITS> {
     const FAILED: c_int = -1;
 
     fn new() -> Self {
-        Context { session: Session::default(), encrypt: false, tls_aad: None }
+        EngineGcm { session: Session::default(), encrypt: false, tls_aad: None }
     }
 
     unsafe fn init(&mut self, context: Opaque, key: *const u8, iv: *const u8, encrypt: bool) -> bool {

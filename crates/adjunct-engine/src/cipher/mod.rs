@@ -179,11 +179,11 @@ const SAFE: usize = 6;
 
 // The numbers are obj_mac.h's NIDs.
 ciphers! {
-    895 gcm::Context<128>, [1, 16, 12], GCM;
-    898 gcm::Context<192>, [1, 24, 12], GCM;
-    901 gcm::Context<256>, [1, 32, 12], GCM;
-    913 unit::Context<128>, [1, 32, 16], XTS;
-    914 unit::Context<256>, [1, 64, 16], XTS;
+    895 gcm::EngineGcm<128>, [1, 16, 12], GCM;
+    898 gcm::EngineGcm<192>, [1, 24, 12], GCM;
+    901 gcm::EngineGcm<256>, [1, 32, 12], GCM;
+    913 unit::EngineCipher<128>, [1, 32, 16], XTS;
+    914 unit::EngineCipher<256>, [1, 64, 16], XTS;
     1019 unit::Stream, [1, 32, 16], mode::STREAM | CUSTOM_IV | ALWAYS_CALL_INIT;
     419 Simple<Cbc, 128>, [16, 16, 16], mode::CBC;
     423 Simple<Cbc, 192>, [16, 24, 16], mode::CBC;

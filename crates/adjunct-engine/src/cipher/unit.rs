@@ -10,15 +10,15 @@ use subtle::ConstantTimeEq;
 
 /// AES-XTS with two keys of `BITS` bits each.
 #[derive(Clone)]
-pub struct Context<const BITS: usize> {
+pub struct EngineCipher<const BITS: usize> {
     xts: Xts,
     iv: Option<Block>,
     keyed: bool,
 }
 
-impl<const BITS: usize> Cipher for Context<BITS> {
+impl<const BITS: usize> Cipher for EngineCipher<BITS> {
     fn new() -> Self {
-        Context { xts: Xts::default(), iv: None, keyed: false }
+        EngineCipher { xts: Xts::default(), iv: None, keyed: false }
     }
 
     unsafe fn init(&mut self, _context: Opaque, key: *const u8, iv: *const u8, encrypt: bool) -> bool {

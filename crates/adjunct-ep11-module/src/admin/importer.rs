@@ -15,7 +15,7 @@ use adjunct_mechanisms::mechanism::Mechanism;
 use adjunct_mechanisms::mechanism::params::Params;
 use adjunct_mechanisms::object::attributes::Attributes;
 use adjunct_mechanisms::object::complete::Defaults;
-use adjunct_mechanisms::object::key::Key;
+use adjunct_mechanisms::object::key::ObjectKey;
 use adjunct_mechanisms::object::{Held, pkcs8};
 use cryptoki_sys::*;
 use zeroize::Zeroizing;
@@ -126,15 +126,15 @@ pub(super) fn crypt(mechanism: CK_MECHANISM_TYPE, key: Held, encrypt: bool, inpu
 /// The first coordinate that ECDH gives, of the field's length.
 pub(super) fn agree(private: &Material, point: &[u8]) -> Done<Secret> {
     let key = private.held.key().map_err(Rv::from)?;
-    let Key::Ec(own) = &*key else { return refuse(Reason::RecipientPoint) };
-    let peer = ec::Key::new(own.group(), Some(point), None).or(Err(Reason::RecipientPoint))?;
+    let ObjectKey::Ec(own) = &*key else { return refuse(Reason::RecipientPoint) };
+    let peer = ec::EcKey::new(own.group(), Some(point), None).or(Err(Reason::RecipientPoint))?;
     let mut out = Zeroizing::new([0; MAX_FIELD]);
     let shared = own.shared_secret(&peer, &mut out).or(Err(Reason::RecipientPoint))?;
     Ok(Zeroizing::new(shared.to_vec()))
 }
 
 /// A key's public point, uncompressed.
-fn point(key: &ec::Key) -> Done<Vec<u8>> {
+fn point(key: &ec::EcKey) -> Done<Vec<u8>> {
     let mut out = [0; MAX_POINT];
     Ok(key.public(Form::Uncompressed, &mut out).ok_or(Reason::RecipientPoint)?.to_vec())
 }
@@ -170,7 +170,7 @@ pub(super) fn seal_for(spki: &[u8], secret: &[u8]) -> Done<Vec<u8>> {
             let encrypted = crypt(CKM_RSA_PKCS, key.held.clone(), true, secret)?;
             Ok(Recipient::Rsa { ski: &ski, encrypted: &encrypted }.to_bytes())
         }
-        (k::EC, Key::Ec(public)) if key.bits >= 256 => {
+        (k::EC, ObjectKey::Ec(public)) if key.bits >= 256 => {
             let params = key.held.attributes.bytes(CKA_EC_PARAMS).ok_or(invalid)?;
             let own = curve_pair(params)?;
             let shared = agree(&own, &point(public)?)?;
@@ -179,7 +179,7 @@ pub(super) fn seal_for(spki: &[u8], secret: &[u8]) -> Done<Vec<u8>> {
             let with = kek(oid::ECDH_SHA256, &shared, Some(&material))?;
             let wrapped = crypt(CKM_AES_KEY_WRAP, with.held, true, secret)?;
             let made = own.held.key().map_err(Rv::from)?;
-            let Key::Ec(made) = &*made else { return Err(Rv(rv::FUNCTION_FAILED).into()) };
+            let ObjectKey::Ec(made) = &*made else { return Err(Rv(rv::FUNCTION_FAILED).into()) };
             let point = point(made)?;
             let scheme = oid::ECDH_SHA256;
             Ok(Recipient::Ec { ski: &ski, scheme, point: &point, material: Some(&material), wrapped: &wrapped }

@@ -15,7 +15,7 @@ use adjunct_mechanisms::mechanism::Mechanism;
 use adjunct_mechanisms::mechanism::params::Params;
 use adjunct_mechanisms::object::attributes::Attributes;
 use adjunct_mechanisms::object::complete::Defaults;
-use adjunct_mechanisms::object::key::Key;
+use adjunct_mechanisms::object::key::ObjectKey;
 use adjunct_mechanisms::object::{Held, Object};
 use cryptoki_sys::*;
 use std::sync::Arc;
@@ -84,14 +84,14 @@ fn aes(key: &[u8]) -> Held {
 
 fn agree(private: &Object, point: &[u8]) -> Vec<u8> {
     let key = private.key().unwrap();
-    let Key::Ec(key) = &*key else { panic!("no key on a curve") };
-    let peer = ec::Key::new(key.group(), Some(point), None).unwrap();
+    let ObjectKey::Ec(key) = &*key else { panic!("no key on a curve") };
+    let peer = ec::EcKey::new(key.group(), Some(point), None).unwrap();
     key.shared_secret(&peer, &mut [0; MAX_FIELD]).unwrap().to_vec()
 }
 
 fn point(private: &Object) -> Vec<u8> {
     let key = private.key().unwrap();
-    let Key::Ec(key) = &*key else { panic!("no key on a curve") };
+    let ObjectKey::Ec(key) = &*key else { panic!("no key on a curve") };
     key.public(Form::Uncompressed, &mut [0; MAX_POINT]).unwrap().to_vec()
 }
 

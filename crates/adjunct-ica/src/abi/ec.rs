@@ -2,7 +2,7 @@
 //! been read.
 
 use super::{handle, number, secret};
-use crate::ec::{Curve, Key};
+use crate::ec::{Curve, IcaEcKey};
 use crate::error::Errno;
 use adjunct::ops::ec::{MAX_FIELD, MAX_POINT};
 use adjunct_ossl::guard;
@@ -13,12 +13,12 @@ use zeroize::Zeroizing;
 /// # Safety
 /// `length` is null or the caller's.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn ica_ec_key_new(nid: c_uint, length: *mut c_uint) -> *mut Key {
+pub unsafe extern "C" fn ica_ec_key_new(nid: c_uint, length: *mut c_uint) -> *mut IcaEcKey {
     guard(null_mut(), || match Curve::from_nid(nid) {
         Some(curve) if !length.is_null() => {
             // SAFETY: `length` is not null, so by the caller's word a place for a number.
             unsafe { length.write_unaligned(curve.length() as c_uint) };
-            handle(Key::new(curve)).unwrap_or(null_mut())
+            handle(IcaEcKey::new(curve)).unwrap_or(null_mut())
         }
         _ => null_mut(),
     })
@@ -27,7 +27,7 @@ pub unsafe extern "C" fn ica_ec_key_new(nid: c_uint, length: *mut c_uint) -> *mu
 /// # Safety
 /// `key` is null or of `ica_ec_key_new`, and no other thread uses it; each number is null or as long as the key's.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn ica_ec_key_init(x: *const u8, y: *const u8, d: *const u8, key: *mut Key) -> c_int {
+pub unsafe extern "C" fn ica_ec_key_init(x: *const u8, y: *const u8, d: *const u8, key: *mut IcaEcKey) -> c_int {
     // SAFETY: the caller passes null or a live key of `ica_ec_key_new` that no other thread uses; each number is null or as long as the key's.
     secret(|| unsafe {
         let key = key.as_mut().ok_or(Errno::INVALID)?;
@@ -43,7 +43,7 @@ pub unsafe extern "C" fn ica_ec_key_init(x: *const u8, y: *const u8, d: *const u
 /// # Safety
 /// `key` is null or of `ica_ec_key_new`, and no other thread uses it.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn ica_ec_key_generate(_handle: c_int, key: *mut Key) -> c_int {
+pub unsafe extern "C" fn ica_ec_key_generate(_handle: c_int, key: *mut IcaEcKey) -> c_int {
     // SAFETY: the caller passes null or a live key of `ica_ec_key_new` that no other thread uses.
     secret(|| unsafe { key.as_mut() }.ok_or(Errno::INVALID)?.generate())
 }
@@ -53,8 +53,8 @@ pub unsafe extern "C" fn ica_ec_key_generate(_handle: c_int, key: *mut Key) -> c
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ica_ecdh_derive_secret(
     _handle: c_int,
-    private: *const Key,
-    public: *const Key,
+    private: *const IcaEcKey,
+    public: *const IcaEcKey,
     z: *mut u8,
     length: c_uint,
 ) -> c_int {
@@ -75,7 +75,7 @@ pub unsafe extern "C" fn ica_ecdh_derive_secret(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ica_ecdsa_sign(
     handle: c_int,
-    key: *const Key,
+    key: *const IcaEcKey,
     hash: *const u8,
     hash_length: c_uint,
     signature: *mut u8,
@@ -90,10 +90,10 @@ pub unsafe extern "C" fn ica_ecdsa_sign(
 /// # Safety
 /// `key` is null or a live key of `ica_ec_key_new`; `hash` is null or has `hash_length` bytes; both stay as they are while the result is used.
 unsafe fn operands<'a>(
-    key: *const Key,
+    key: *const IcaEcKey,
     (hash, hash_length): (*const u8, c_uint),
     (signature, signature_length): (*const u8, c_uint),
-) -> Result<(&'a Key, &'a [u8], usize), Errno> {
+) -> Result<(&'a IcaEcKey, &'a [u8], usize), Errno> {
     // SAFETY: the caller's key and hash.
     let (key, hash) = unsafe { (key.as_ref().ok_or(Errno::INVALID)?, self::hash(hash, hash_length)?) };
     let length = 2 * key.length();
@@ -111,7 +111,7 @@ unsafe fn operands<'a>(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ica_ecdsa_sign_ex(
     _handle: c_int,
-    key: *const Key,
+    key: *const IcaEcKey,
     hash: *const u8,
     hash_length: c_uint,
     signature: *mut u8,
@@ -139,7 +139,7 @@ pub unsafe extern "C" fn ica_ecdsa_sign_ex(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ica_ecdsa_verify(
     _handle: c_int,
-    key: *const Key,
+    key: *const IcaEcKey,
     hash: *const u8,
     hash_length: c_uint,
     signature: *const u8,
@@ -157,7 +157,7 @@ pub unsafe extern "C" fn ica_ecdsa_verify(
 /// # Safety
 /// `key` is null or of `ica_ec_key_new`; `q` is null or twice as long as the private key; `length` is null or the caller's.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn ica_ec_key_get_public_key(key: *const Key, q: *mut u8, length: *mut c_uint) -> c_int {
+pub unsafe extern "C" fn ica_ec_key_get_public_key(key: *const IcaEcKey, q: *mut u8, length: *mut c_uint) -> c_int {
     // SAFETY: the caller passes null or a live key of `ica_ec_key_new`, a `q` that is null or twice as long as the private key, and a
     // length or null.
     number(|| unsafe {
@@ -172,7 +172,7 @@ pub unsafe extern "C" fn ica_ec_key_get_public_key(key: *const Key, q: *mut u8, 
 /// # Safety
 /// `key` is null or of `ica_ec_key_new`; `d` is null or as long as the private key; `length` is null or the caller's.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn ica_ec_key_get_private_key(key: *const Key, d: *mut u8, length: *mut c_uint) -> c_int {
+pub unsafe extern "C" fn ica_ec_key_get_private_key(key: *const IcaEcKey, d: *mut u8, length: *mut c_uint) -> c_int {
     // SAFETY: the caller passes null or a live key of `ica_ec_key_new`, a `d` that is null or as long as the private key, and a length or null.
     secret(|| unsafe {
         let key = key.as_ref().ok_or(Errno::INVALID)?;
@@ -183,7 +183,7 @@ pub unsafe extern "C" fn ica_ec_key_get_private_key(key: *const Key, d: *mut u8,
 /// # Safety
 /// `key` is null or of `ica_ec_key_new`, and nobody uses it any more.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn ica_ec_key_free(key: *mut Key) {
+pub unsafe extern "C" fn ica_ec_key_free(key: *mut IcaEcKey) {
     if !key.is_null() {
         // SAFETY: the key is not null; the caller has it from `ica_ec_key_new` and uses it no more. The private key is overwritten when it goes.
         guard((), || drop(unsafe { Box::from_raw(key) }));

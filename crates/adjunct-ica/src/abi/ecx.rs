@@ -2,7 +2,7 @@
 
 use super::traceless::traceless;
 use super::{array, bytes, handle, put};
-use crate::ecx::{Agreement, Curve, Ed448, Ed25519, Key, Signatures, X448, X25519};
+use crate::ecx::{Agreement, Curve, Ed448, Ed25519, IcaEcxKey, Signatures, X448, X25519};
 use crate::error::Errno;
 use adjunct_ossl::guard;
 use std::ffi::c_int;
@@ -20,7 +20,7 @@ fn traceless_status(body: impl FnOnce() -> Result<(), Errno>) -> c_int {
 ///
 /// # Safety
 /// Null, or a live context of that curve.
-unsafe fn key<'a, C, const N: usize>(key: *const Key<C, N>) -> Result<&'a Key<C, N>, Errno> {
+unsafe fn key<'a, C, const N: usize>(key: *const IcaEcxKey<C, N>) -> Result<&'a IcaEcxKey<C, N>, Errno> {
     // SAFETY: the caller passes null or a live context of that curve.
     unsafe { key.as_ref() }.ok_or(Errno::INVALID)
 }
@@ -29,23 +29,23 @@ unsafe fn key<'a, C, const N: usize>(key: *const Key<C, N>) -> Result<&'a Key<C,
 ///
 /// # Safety
 /// Null, or a live context of that curve, which no other thread uses meanwhile.
-unsafe fn key_mut<'a, C, const N: usize>(key: *mut Key<C, N>) -> Result<&'a mut Key<C, N>, Errno> {
+unsafe fn key_mut<'a, C, const N: usize>(key: *mut IcaEcxKey<C, N>) -> Result<&'a mut IcaEcxKey<C, N>, Errno> {
     // SAFETY: the caller passes null or a live context of that curve that no other thread uses meanwhile.
     unsafe { key.as_mut() }.ok_or(Errno::INVALID)
 }
 
-unsafe fn new<C: Curve<N>, const N: usize>(context: *mut *mut Key<C, N>) -> Result<(), Errno> {
+unsafe fn new<C: Curve<N>, const N: usize>(context: *mut *mut IcaEcxKey<C, N>) -> Result<(), Errno> {
     if context.is_null() {
         return Err(Errno::INVALID);
     }
-    let key = handle(Key::new()?)?;
+    let key = handle(IcaEcxKey::new()?)?;
     // SAFETY: the caller's pointer.
     unsafe { context.write(key) };
     Ok(())
 }
 
 unsafe fn set<C: Curve<N>, const N: usize>(
-    context: *mut Key<C, N>,
+    context: *mut IcaEcxKey<C, N>,
     private: *const u8,
     public: *const u8,
 ) -> Result<(), Errno> {
@@ -57,7 +57,7 @@ unsafe fn set<C: Curve<N>, const N: usize>(
 }
 
 unsafe fn get<C: Curve<N>, const N: usize>(
-    context: *const Key<C, N>,
+    context: *const IcaEcxKey<C, N>,
     private: *mut u8,
     public: *mut u8,
 ) -> Result<(), Errno> {
@@ -78,7 +78,7 @@ unsafe fn get<C: Curve<N>, const N: usize>(
     Ok(())
 }
 
-unsafe fn delete<C, const N: usize>(context: *mut *mut Key<C, N>) -> Result<(), Errno> {
+unsafe fn delete<C, const N: usize>(context: *mut *mut IcaEcxKey<C, N>) -> Result<(), Errno> {
     // SAFETY: the caller's pointer to a live context, or to null.
     unsafe {
         if context.is_null() || (*context).is_null() {
@@ -91,7 +91,7 @@ unsafe fn delete<C, const N: usize>(context: *mut *mut Key<C, N>) -> Result<(), 
 }
 
 unsafe fn derive<C: Agreement<N>, const N: usize>(
-    context: *const Key<C, N>,
+    context: *const IcaEcxKey<C, N>,
     secret: *mut u8,
     peer: *const u8,
 ) -> Result<(), Errno> {
@@ -107,7 +107,7 @@ unsafe fn derive<C: Agreement<N>, const N: usize>(
 }
 
 unsafe fn sign<C: Signatures<N, S>, const N: usize, const S: usize>(
-    context: *const Key<C, N>,
+    context: *const IcaEcxKey<C, N>,
     signature: *mut u8,
     message: (*const u8, usize),
 ) -> Result<(), Errno> {
@@ -123,7 +123,7 @@ unsafe fn sign<C: Signatures<N, S>, const N: usize, const S: usize>(
 }
 
 unsafe fn verify<C: Signatures<N, S>, const N: usize, const S: usize>(
-    context: *const Key<C, N>,
+    context: *const IcaEcxKey<C, N>,
     signature: *const u8,
     message: (*const u8, usize),
 ) -> Result<(), Errno> {
@@ -137,7 +137,7 @@ macro_rules! keys {
         /// # Safety
         /// A pointer to write a context to.
         #[unsafe(no_mangle)]
-        pub unsafe extern "C" fn $new(context: *mut *mut Key<$curve, $length>) -> c_int {
+        pub unsafe extern "C" fn $new(context: *mut *mut IcaEcxKey<$curve, $length>) -> c_int {
             // SAFETY: the caller passes a pointer to write a context to, or null.
             status(|| unsafe { new(context) })
         }
@@ -146,7 +146,7 @@ macro_rules! keys {
         /// A live context that no other thread uses, and keys of the header's lengths.
         #[unsafe(no_mangle)]
         pub unsafe extern "C" fn $set(
-            context: *mut Key<$curve, $length>,
+            context: *mut IcaEcxKey<$curve, $length>,
             private: *const u8,
             public: *const u8,
         ) -> c_int {
@@ -157,7 +157,11 @@ macro_rules! keys {
         /// # Safety
         /// A live context, and room for keys of the header's lengths.
         #[unsafe(no_mangle)]
-        pub unsafe extern "C" fn $get(context: *mut Key<$curve, $length>, private: *mut u8, public: *mut u8) -> c_int {
+        pub unsafe extern "C" fn $get(
+            context: *mut IcaEcxKey<$curve, $length>,
+            private: *mut u8,
+            public: *mut u8,
+        ) -> c_int {
             // SAFETY: the caller passes null or a live context, and room for keys of the header's lengths or null.
             traceless_status(|| unsafe { get(context, private, public) })
         }
@@ -165,7 +169,7 @@ macro_rules! keys {
         /// # Safety
         /// A live context that no other thread uses.
         #[unsafe(no_mangle)]
-        pub unsafe extern "C" fn $generate(context: *mut Key<$curve, $length>) -> c_int {
+        pub unsafe extern "C" fn $generate(context: *mut IcaEcxKey<$curve, $length>) -> c_int {
             // SAFETY: the caller passes null or a live context that no other thread uses.
             traceless_status(|| unsafe { key_mut(context)?.generate() })
         }
@@ -173,7 +177,7 @@ macro_rules! keys {
         /// # Safety
         /// A pointer to a live context, or to null.
         #[unsafe(no_mangle)]
-        pub unsafe extern "C" fn $delete(context: *mut *mut Key<$curve, $length>) -> c_int {
+        pub unsafe extern "C" fn $delete(context: *mut *mut IcaEcxKey<$curve, $length>) -> c_int {
             // SAFETY: the caller passes a pointer to a live context or to null, or null.
             status(|| unsafe { delete(context) })
         }
@@ -186,7 +190,7 @@ macro_rules! agreement {
         /// A live context, and buffers of the key's length.
         #[unsafe(no_mangle)]
         pub unsafe extern "C" fn $derive(
-            context: *mut Key<$curve, $length>,
+            context: *mut IcaEcxKey<$curve, $length>,
             secret: *mut u8,
             peer: *const u8,
         ) -> c_int {
@@ -202,7 +206,7 @@ macro_rules! signatures {
         /// A live context, room for a signature, and a message of that length.
         #[unsafe(no_mangle)]
         pub unsafe extern "C" fn $sign(
-            context: *mut Key<$curve, $length>,
+            context: *mut IcaEcxKey<$curve, $length>,
             signature: *mut u8,
             message: *const u8,
             length: usize,
@@ -215,7 +219,7 @@ macro_rules! signatures {
         /// A live context, a signature, and a message of that length.
         #[unsafe(no_mangle)]
         pub unsafe extern "C" fn $verify(
-            context: *mut Key<$curve, $length>,
+            context: *mut IcaEcxKey<$curve, $length>,
             signature: *const u8,
             message: *const u8,
             length: usize,

@@ -2,7 +2,7 @@
 
 use super::{bytes, bytes_mut, code};
 use crate::error::Errno;
-use crate::hash::{Context, Part, absorb, hash, whole};
+use crate::hash::{IcaHash, Part, absorb, hash, whole};
 use adjunct::ops::digest::{self, Method};
 use std::ffi::c_uint;
 
@@ -147,7 +147,7 @@ unsafe fn run<C: InMemory>(
         let mut own = context.read_unaligned();
         let size = own.result(part, output.1);
         let (length, chain) = own.parts();
-        let mut state = Context { length, chain };
+        let mut state = IcaHash { length, chain };
         if let Some(out) = place.get_mut(..size) {
             hash(method, part, bytes(input.0, input.1)?, &mut state, out)?;
             output.0.copy_from_nonoverlapping(out.as_ptr(), out.len());

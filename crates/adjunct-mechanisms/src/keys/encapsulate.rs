@@ -5,7 +5,7 @@ use crate::mechanism::Mechanism;
 use crate::mechanism::params::Params;
 use crate::object::attributes::{Attributes, Value};
 use crate::object::complete::{Defaults, Origin};
-use crate::object::key::Key;
+use crate::object::key::ObjectKey;
 use crate::object::{Held, Object};
 use crate::rv::{Result, Rv, ensure, fail};
 use adjunct::ops::mlkem;
@@ -16,7 +16,7 @@ use std::sync::Arc;
 #[derive(Debug)]
 pub struct Encapsulating {
     object: Held,
-    key: Arc<Key>,
+    key: Arc<ObjectKey>,
 }
 
 /// Checks that a mechanism encapsulates, and has the parameters for it.
@@ -28,9 +28,9 @@ pub fn check(mechanism: Mechanism<'_>) -> Result {
     ensure(mechanism.params == Params::None, CKR_MECHANISM_PARAM_INVALID)
 }
 
-fn kem(key: &Key) -> Result<&mlkem::Key> {
+fn kem(key: &ObjectKey) -> Result<&mlkem::MlKemKey> {
     match key {
-        Key::MlKem(key) => Ok(key),
+        ObjectKey::MlKem(key) => Ok(key),
         _ => fail(CKR_KEY_TYPE_INCONSISTENT),
     }
 }

@@ -23,7 +23,7 @@ const LONGEST: usize = 1 << 36;
 
 /// The ciphers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
+pub enum AeadKind {
     /// AES-GCM.
     Gcm,
     /// AES-CCM.
@@ -32,16 +32,16 @@ pub enum Kind {
     ChaChaPoly,
 }
 
-impl Kind {
+impl AeadKind {
     /// The cipher of a mechanism, by its parameter.
     ///
     /// # Errors
     /// `CKR_MECHANISM_INVALID`.
-    pub fn of(entry: &Entry) -> Result<Kind> {
+    pub fn of(entry: &Entry) -> Result<AeadKind> {
         Ok(match entry.shape {
-            Shape::Gcm => Kind::Gcm,
-            Shape::Ccm => Kind::Ccm,
-            Shape::ChaChaPoly => Kind::ChaChaPoly,
+            Shape::Gcm => AeadKind::Gcm,
+            Shape::Ccm => AeadKind::Ccm,
+            Shape::ChaChaPoly => AeadKind::ChaChaPoly,
             _ => return fail(CKR_MECHANISM_INVALID),
         })
     }
@@ -52,9 +52,9 @@ impl Kind {
     /// `CKR_MECHANISM_PARAM_INVALID`.
     pub fn check(self, nonce: &[u8], tag: u64) -> Result {
         let fits = match self {
-            Kind::Gcm => !nonce.is_empty() && (4..=16).contains(&tag),
-            Kind::Ccm => (7..=13).contains(&nonce.len()) && (4..=16).contains(&tag) && tag.is_multiple_of(2),
-            Kind::ChaChaPoly => nonce.len() == 12 && tag == 16,
+            AeadKind::Gcm => !nonce.is_empty() && (4..=16).contains(&tag),
+            AeadKind::Ccm => (7..=13).contains(&nonce.len()) && (4..=16).contains(&tag) && tag.is_multiple_of(2),
+            AeadKind::ChaChaPoly => nonce.len() == 12 && tag == 16,
         };
         ensure(fits, CKR_MECHANISM_PARAM_INVALID)
     }
@@ -66,7 +66,7 @@ impl Kind {
     /// `CKR_MECHANISM_PARAM_INVALID`.
     fn check_length(self, nonce: &[u8], said: Option<u64>) -> Result {
         let bits = 8 * 15_u32.saturating_sub(nonce.len() as u32);
-        let fits = self != Kind::Ccm
+        let fits = self != AeadKind::Ccm
             || said.is_none_or(|said| said.saturating_sub(TAG as u64).checked_shr(bits).unwrap_or(0) == 0);
         ensure(fits, CKR_MECHANISM_PARAM_INVALID)
     }
@@ -76,7 +76,7 @@ impl Kind {
 #[derive(Debug, Clone)]
 pub enum Keyed {
     /// AES-GCM.
-    Gcm(Prepared<gcm_parts::Key>),
+    Gcm(Prepared<gcm_parts::GcmMessageKey>),
     /// AES-CCM.
     Ccm(Prepared<Ccm>),
     /// ChaCha20-Poly1305, whose key has nothing to prepare.
@@ -89,11 +89,11 @@ impl Keyed {
     /// # Errors
     /// `CKR_KEY_TYPE_INCONSISTENT`, `CKR_KEY_SIZE_RANGE`, `CKR_HOST_MEMORY`.
     #[inline]
-    pub fn new(kind: Kind, key: Held) -> Result<Keyed> {
+    pub fn new(kind: AeadKind, key: Held) -> Result<Keyed> {
         Ok(match kind {
-            Kind::Gcm => Keyed::Gcm(Prepared::new(key, ())?),
-            Kind::Ccm => Keyed::Ccm(Prepared::new(key, ())?),
-            Kind::ChaChaPoly => {
+            AeadKind::Gcm => Keyed::Gcm(Prepared::new(key, ())?),
+            AeadKind::Ccm => Keyed::Ccm(Prepared::new(key, ())?),
+            AeadKind::ChaChaPoly => {
                 secret(&key, CKK_CHACHA20)?;
                 Keyed::ChaChaPoly(key)
             }
@@ -109,11 +109,11 @@ impl Keyed {
         }
     }
 
-    fn kind(&self) -> Kind {
+    fn kind(&self) -> AeadKind {
         match self {
-            Keyed::Gcm(_) => Kind::Gcm,
-            Keyed::Ccm(_) => Kind::Ccm,
-            Keyed::ChaChaPoly(_) => Kind::ChaChaPoly,
+            Keyed::Gcm(_) => AeadKind::Gcm,
+            Keyed::Ccm(_) => AeadKind::Ccm,
+            Keyed::ChaChaPoly(_) => AeadKind::ChaChaPoly,
         }
     }
 
@@ -267,14 +267,14 @@ pub fn boxed(bytes: &[u8]) -> Result<Box<[u8]>> {
 ///
 /// # Errors
 /// As [`super::Mechanism::cipher`].
-pub fn begin(kind: Kind, params: &Params<'_>, key: Held, encrypt: bool) -> Result<Box<dyn Cipher>> {
+pub fn begin(kind: AeadKind, params: &Params<'_>, key: Held, encrypt: bool) -> Result<Box<dyn Cipher>> {
     let given = given(params)?;
     kind.check(given.nonce, given.tag)?;
     kind.check_length(given.nonce, given.data)?;
     let cipher = Keyed::new(kind, key)?;
     match kind {
-        Kind::Gcm if encrypt => sealing::<gcm_parts::Stream>(cipher, &given),
-        Kind::ChaChaPoly if encrypt => sealing::<ChaCha20Poly1305>(cipher, &given),
+        AeadKind::Gcm if encrypt => sealing::<gcm_parts::Stream>(cipher, &given),
+        AeadKind::ChaChaPoly if encrypt => sealing::<ChaCha20Poly1305>(cipher, &given),
         _ => {
             let mut made = adjunct::memory::boxed(Whole::new(cipher, encrypt, &given))?;
             made.take(&given)?;
@@ -314,7 +314,7 @@ impl Whole {
 
     /// Begins another message with these parameters ([`Again::again`]); false where that cannot be.
     #[inline]
-    fn next(&mut self, kind: Kind, params: &Params<'_>) -> bool {
+    fn next(&mut self, kind: AeadKind, params: &Params<'_>) -> bool {
         let Ok(given) = given(params) else { return false };
         let sound = kind.check(given.nonce, given.tag).and_then(|()| kind.check_length(given.nonce, given.data));
         if sound.is_err() || !self.nonce.fits(given.nonce) || !self.aad.fits(given.aad) {

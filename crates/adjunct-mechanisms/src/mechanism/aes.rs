@@ -1,6 +1,6 @@
 //! AES: modes (SP 800-38A to 38F), MACs, key wrap, keys.
 
-use super::aead::{self, Kind};
+use super::aead::{self, AeadKind};
 use super::derive::Derive;
 use super::generate::random_key;
 use super::params::Shape;
@@ -31,9 +31,9 @@ pub const ENTRIES: &[Entry] = &[
     entry(CKM_AES_CFB128, CIPHERS, Shape::Bytes).cipher(streams::aes_cfb128),
     entry(CKM_AES_CFB8, CIPHERS, Shape::Bytes).cipher(streams::aes_cfb8),
     entry(CKM_AES_GCM, CIPHERS | WRAPS | MESSAGES, Shape::Gcm)
-        .cipher(|mechanism, key, encrypt| aead::begin(Kind::Gcm, &mechanism.params, key, encrypt)),
+        .cipher(|mechanism, key, encrypt| aead::begin(AeadKind::Gcm, &mechanism.params, key, encrypt)),
     entry(CKM_AES_CCM, CIPHERS | WRAPS | MESSAGES, Shape::Ccm)
-        .cipher(|mechanism, key, encrypt| aead::begin(Kind::Ccm, &mechanism.params, key, encrypt)),
+        .cipher(|mechanism, key, encrypt| aead::begin(AeadKind::Ccm, &mechanism.params, key, encrypt)),
     entry(CKM_AES_CMAC, SIGNS, Shape::Bytes).signs(mac::AES_CMAC),
     entry(CKM_AES_CMAC_GENERAL, SIGNS, Shape::Number).signs(mac::AES_CMAC),
     // Each message has an IV of its own.

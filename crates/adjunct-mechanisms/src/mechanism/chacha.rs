@@ -1,6 +1,6 @@
 //! ChaCha20 and ChaCha20-Poly1305 (RFC 8439), and their keys.
 
-use super::aead::{self, Kind};
+use super::aead::{self, AeadKind};
 use super::generate::random_key;
 use super::params::Shape;
 use super::registry::{CIPHERS, Entry, MESSAGES, WRAPS};
@@ -17,5 +17,5 @@ pub const ENTRIES: &[Entry] = &[
         .secret(|mechanism, template| random_key(mechanism, template, CKK_CHACHA20, Some(32), |_| true)),
     entry(CKM_CHACHA20, CIPHERS, Shape::ChaCha).cipher(streams::chacha20),
     entry(CKM_CHACHA20_POLY1305, CIPHERS | WRAPS | MESSAGES, Shape::ChaChaPoly)
-        .cipher(|mechanism, key, encrypt| aead::begin(Kind::ChaChaPoly, &mechanism.params, key, encrypt)),
+        .cipher(|mechanism, key, encrypt| aead::begin(AeadKind::ChaChaPoly, &mechanism.params, key, encrypt)),
 ];

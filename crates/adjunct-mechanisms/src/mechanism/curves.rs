@@ -8,7 +8,7 @@ use super::sign::{ECDSA, EDDSA};
 use super::{Mechanism, derive::Derive};
 use crate::curve448;
 use crate::object::attributes::Attributes;
-use crate::object::key::{Curve, Key};
+use crate::object::key::{Curve, ObjectKey};
 use crate::rv::{Result, Rv, ensure};
 use adjunct::ops::ec;
 use adjunct::ops::ecx::{ed448, ed25519, x448, x25519};
@@ -63,29 +63,29 @@ fn pair(mechanism: Mechanism<'_>, template: &Attributes, is_for: fn(Curve) -> bo
     private.set(CKA_EC_PARAMS, params)?;
     let key = match curve {
         Curve::Group(group) => {
-            let key = ec::Key::generate(group)?;
+            let key = ec::EcKey::generate(group)?;
             private.set(CKA_VALUE, key.private().ok_or(Rv(CKR_FUNCTION_FAILED))?)?;
-            Key::Ec(key)
+            ObjectKey::Ec(key)
         }
         Curve::Ed25519 => {
             let (secret, public) = ed25519::generate();
             private.set(CKA_VALUE, secret.bytes().ok_or(Rv(CKR_FUNCTION_FAILED))?)?;
-            Key::Ed25519 { private: Some(secret), public }
+            ObjectKey::Ed25519 { private: Some(secret), public }
         }
         Curve::X25519 => {
             let (secret, public) = x25519::generate();
             private.set(CKA_VALUE, secret.bytes().ok_or(Rv(CKR_FUNCTION_FAILED))?)?;
-            Key::X25519 { private: Some(secret), public }
+            ObjectKey::X25519 { private: Some(secret), public }
         }
         Curve::Ed448 => {
             let (secret, public) = ed448::generate(curve448::ed448_public).ok_or(Rv(CKR_FUNCTION_FAILED))?;
             private.set(CKA_VALUE, secret.bytes().ok_or(Rv(CKR_FUNCTION_FAILED))?)?;
-            Key::Ed448 { private: Some(secret), public }
+            ObjectKey::Ed448 { private: Some(secret), public }
         }
         Curve::X448 => {
             let (secret, public) = x448::generate(curve448::x448_public).ok_or(Rv(CKR_FUNCTION_FAILED))?;
             private.set(CKA_VALUE, secret.bytes().ok_or(Rv(CKR_FUNCTION_FAILED))?)?;
-            Key::X448 { private: Some(secret), public }
+            ObjectKey::X448 { private: Some(secret), public }
         }
     };
     Ok(Pair { kind: curve.key_type(), public: Attributes::default(), private, key: Arc::new(key) })

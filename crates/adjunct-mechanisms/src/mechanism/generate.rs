@@ -4,7 +4,7 @@ use super::Mechanism;
 use super::params::{Params, Shape};
 use super::registry::{Entry, LONG};
 use crate::object::attributes::Attributes;
-use crate::object::key::Key;
+use crate::object::key::ObjectKey;
 use crate::object::lattice;
 use crate::rv::{Result, Rv, ensure, fail};
 use adjunct::ops::cipher::des;
@@ -33,7 +33,7 @@ pub struct Pair {
     /// The attributes of the private key besides those of its template.
     pub private: Attributes,
     /// Both halves, as the core has them.
-    pub key: Arc<Key>,
+    pub key: Arc<ObjectKey>,
 }
 
 /// Refuses parameters.
@@ -95,7 +95,13 @@ fn own_length(template: &Attributes) -> Option<CK_ULONG> {
 ///
 /// # Errors
 /// `CKR_TEMPLATE_INCOMPLETE`, `CKR_HOST_MEMORY`.
-pub fn lattice_pair(kind: CK_KEY_TYPE, template: &Attributes, value: &[u8], seed: &[u8], key: Key) -> Result<Pair> {
+pub fn lattice_pair(
+    kind: CK_KEY_TYPE,
+    template: &Attributes,
+    value: &[u8],
+    seed: &[u8],
+    key: ObjectKey,
+) -> Result<Pair> {
     let (mut public, mut private) = (Attributes::default(), Attributes::default());
     public.set(CKA_VALUE, value)?;
     private.set(CKA_PARAMETER_SET, template.need(CKA_PARAMETER_SET)?)?;

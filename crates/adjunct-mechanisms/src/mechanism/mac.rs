@@ -18,7 +18,7 @@ use zeroize::Zeroizing;
 
 /// What a mechanism computes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Kind {
+enum MacKind {
     /// With the hash of the mechanism's entry.
     Hmac,
     AesCmac,
@@ -36,10 +36,10 @@ macro_rules! macs {
     };
 }
 
-pub(super) const HMAC: Signs = macs!(Kind::Hmac);
-pub(super) const AES_CMAC: Signs = macs!(Kind::AesCmac);
-pub(super) const DES3_CMAC: Signs = macs!(Kind::Des3Cmac);
-pub(super) const GMAC: Signs = macs!(Kind::Gmac);
+pub(super) const HMAC: Signs = macs!(MacKind::Hmac);
+pub(super) const AES_CMAC: Signs = macs!(MacKind::AesCmac);
+pub(super) const DES3_CMAC: Signs = macs!(MacKind::Des3Cmac);
+pub(super) const GMAC: Signs = macs!(MacKind::Gmac);
 
 /// A message under the HMAC that the key has prepared.
 struct Hashing {
@@ -55,7 +55,7 @@ struct Chaining {
 
 /// A message that is authenticated by GHASH alone: kept until its end.
 struct Gmac {
-    key: Prepared<gcm_parts::Key>,
+    key: Prepared<gcm_parts::GcmMessageKey>,
     iv: Box<[u8]>,
     message: Zeroizing<Vec<u8>>,
 }
@@ -80,10 +80,10 @@ struct Mac {
 }
 
 impl Mac {
-    fn new(kind: Kind, mechanism: Mechanism<'_>, key: Held) -> Result<Box<Mac>> {
+    fn new(kind: MacKind, mechanism: Mechanism<'_>, key: Held) -> Result<Box<Mac>> {
         let (params, general) = (mechanism.params, matches!(mechanism.entry.shape, Shape::Number));
         let (computing, most) = match kind {
-            Kind::Hmac => {
+            MacKind::Hmac => {
                 let hash = mechanism.entry.hash.ok_or(Rv(CKR_MECHANISM_INVALID))?;
                 let own = hmac::key_type(hash);
                 let fits = key.key_type().is_some_and(|kind| kind == CKK_GENERIC_SECRET || kind == own);
@@ -92,15 +92,15 @@ impl Mac {
                 let message = key.get()?.begin();
                 (Computing::Hmac(Hashing { key, message }), hash.size())
             }
-            Kind::AesCmac | Kind::Des3Cmac => {
+            MacKind::AesCmac | MacKind::Des3Cmac => {
                 // The form is that of the key's type.
                 let aes = key.key_type() == Some(CKK_AES);
-                ensure(aes == (kind == Kind::AesCmac), CKR_KEY_TYPE_INCONSISTENT)?;
+                ensure(aes == (kind == MacKind::AesCmac), CKR_KEY_TYPE_INCONSISTENT)?;
                 let key = Prepared::<Cmac>::new(key, ())?;
                 let message = key.get()?.begin();
                 (Computing::Cmac(Chaining { key, message }), if aes { 16 } else { 8 })
             }
-            Kind::Gmac => {
+            MacKind::Gmac => {
                 let (iv, length) = match params {
                     Params::Bytes(iv) => (iv, 16),
                     Params::Gcm { iv, aad: &[], tag_bits } if tag_bits.is_multiple_of(8) => (iv, tag_bits / 8),
@@ -137,7 +137,7 @@ impl Mac {
         let (length, state) = state.split_first().ok_or(invalid)?;
         let (hash, state) = state.split_first_chunk::<KEY_HASH>().ok_or(invalid)?;
         let params = if general { Params::Number(u64::from(*length)) } else { Params::None };
-        let mut mac = Mac::new(Kind::Hmac, Mechanism::new(mechanism, params), key)?;
+        let mut mac = Mac::new(MacKind::Hmac, Mechanism::new(mechanism, params), key)?;
         let Computing::Hmac(Hashing { key, message }) = &mut mac.computing else { return Err(invalid) };
         let own = key_hash(key.get()?).ok_or(Rv(CKR_STATE_UNSAVEABLE))?;
         ensure(bool::from(own.ct_eq(hash)), CKR_KEY_CHANGED)?;

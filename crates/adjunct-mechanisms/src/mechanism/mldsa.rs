@@ -5,7 +5,7 @@ use super::generate::{Pair, lattice_pair, no_params};
 use super::params::{Params, Shape};
 use super::registry::{Entry, SIGNS, Signs};
 use crate::object::attributes::Attributes;
-use crate::object::key::Key;
+use crate::object::key::ObjectKey;
 use crate::object::{Held, lattice};
 use crate::operation::{Again, Signer, Verifier};
 use crate::rv::{Result, Rv, ensure, fail};
@@ -77,9 +77,9 @@ pub const ENTRIES: &[Entry] = &[
 
 fn pair(mechanism: Mechanism<'_>, template: &Attributes) -> Result<Pair> {
     no_params(mechanism)?;
-    let (key, seed) = mldsa::Key::generate(lattice::mldsa_set(template)?)?;
+    let (key, seed) = mldsa::MlDsaKey::generate(lattice::mldsa_set(template)?)?;
     let public = key.public_bytes().to_vec();
-    lattice_pair(CKK_ML_DSA, template, &public, &seed[..], Key::MlDsa(key))
+    lattice_pair(CKK_ML_DSA, template, &public, &seed[..], ObjectKey::MlDsa(key))
 }
 
 /// The data of a message so far.
@@ -90,7 +90,7 @@ enum Data {
 
 /// A signature in the making, or being checked.
 struct Signing {
-    key: Arc<Key>,
+    key: Arc<ObjectKey>,
     deterministic: bool,
     context: Vec<u8>,
     /// The DER of the digest's object identifier.
@@ -100,7 +100,7 @@ struct Signing {
 
 fn signer(mechanism: Mechanism<'_>, key: Held) -> Result<Box<dyn Signer>> {
     let key = key.key()?;
-    let private = matches!(&*key, Key::MlDsa(key) if key.has_private());
+    let private = matches!(&*key, ObjectKey::MlDsa(key) if key.has_private());
     ensure(private, CKR_KEY_TYPE_INCONSISTENT)?;
     Ok(Box::new(Signing::new(mechanism, key)?))
 }
@@ -110,8 +110,8 @@ fn verifier(mechanism: Mechanism<'_>, key: Held) -> Result<Box<dyn Verifier>> {
 }
 
 impl Signing {
-    fn new(mechanism: Mechanism<'_>, key: Arc<Key>) -> Result<Signing> {
-        ensure(matches!(&*key, Key::MlDsa(_)), CKR_KEY_TYPE_INCONSISTENT)?;
+    fn new(mechanism: Mechanism<'_>, key: Arc<ObjectKey>) -> Result<Signing> {
+        ensure(matches!(&*key, ObjectKey::MlDsa(_)), CKR_KEY_TYPE_INCONSISTENT)?;
         let invalid = Rv(CKR_MECHANISM_PARAM_INVALID);
         let (deterministic, context, named) = match mechanism.params {
             Params::None => (false, [].as_slice(), None),
@@ -132,9 +132,9 @@ impl Signing {
         Ok(Signing { key, deterministic, context: context.to_vec(), oid, data })
     }
 
-    fn key(&self) -> Result<&mldsa::Key> {
+    fn key(&self) -> Result<&mldsa::MlDsaKey> {
         match &*self.key {
-            Key::MlDsa(key) => Ok(key),
+            ObjectKey::MlDsa(key) => Ok(key),
             _ => fail(CKR_KEY_TYPE_INCONSISTENT),
         }
     }

@@ -4,7 +4,7 @@ use super::Mechanism;
 use super::generate::no_params;
 use super::registry::RECOVERS;
 use crate::object::Held;
-use crate::object::key::Key;
+use crate::object::key::ObjectKey;
 use crate::operation::{Again, Cipher, Signer};
 use crate::rv::{Result, Rv, ensure, fail};
 use adjunct::ops::rsa::{self, MAX_SIZE};
@@ -13,7 +13,7 @@ use std::sync::Arc;
 
 /// A signature that is opened.
 struct Opening {
-    key: Arc<Key>,
+    key: Arc<ObjectKey>,
     padded: bool,
 }
 
@@ -35,7 +35,7 @@ pub fn signer(mechanism: Mechanism<'_>, key: Held) -> Result<Box<dyn Signer>> {
 ///
 /// # Errors
 /// As [`signer`].
-pub fn opener(mechanism: Mechanism<'_>, key: Arc<Key>) -> Result<Box<dyn Cipher>> {
+pub fn opener(mechanism: Mechanism<'_>, key: Arc<ObjectKey>) -> Result<Box<dyn Cipher>> {
     known(mechanism)?;
     let opening = Opening { key, padded: mechanism.kind == CKM_RSA_PKCS };
     opening.rsa()?;
@@ -43,9 +43,9 @@ pub fn opener(mechanism: Mechanism<'_>, key: Arc<Key>) -> Result<Box<dyn Cipher>
 }
 
 impl Opening {
-    fn rsa(&self) -> Result<&rsa::Key> {
+    fn rsa(&self) -> Result<&rsa::RsaKey> {
         match &*self.key {
-            Key::Rsa(key) => Ok(key),
+            ObjectKey::Rsa(key) => Ok(key),
             _ => fail(CKR_KEY_TYPE_INCONSISTENT),
         }
     }
@@ -64,7 +64,7 @@ impl Cipher for Opening {
     }
 
     fn final_length(&self) -> usize {
-        let size = self.rsa().map_or(0, rsa::Key::size);
+        let size = self.rsa().map_or(0, rsa::RsaKey::size);
         if self.padded { size.saturating_sub(11) } else { size }
     }
 

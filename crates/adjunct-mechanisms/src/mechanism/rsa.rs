@@ -7,7 +7,7 @@ use super::registry::{CIPHERS, Entry, RECOVERS, SIGNS, WRAPS};
 use super::sign::{PKCS1, PSS, RAW};
 use super::{Mechanism, rsa_cipher};
 use crate::object::attributes::Attributes;
-use crate::object::key::Key;
+use crate::object::key::ObjectKey;
 use crate::rv::{Result, Rv, ensure};
 use adjunct::ops::rsa::{self, Part};
 use cryptoki_sys::*;
@@ -60,7 +60,7 @@ fn pair(mechanism: Mechanism<'_>, template: &Attributes) -> Result<Pair> {
     let bits = template.number(CKA_MODULUS_BITS).ok_or(Rv(CKR_TEMPLATE_INCOMPLETE))?;
     let e = template.bytes(CKA_PUBLIC_EXPONENT).unwrap_or(&[1, 0, 1]);
     ensure((LEAST..=MOST).contains(&bits), CKR_KEY_SIZE_RANGE)?;
-    let key = rsa::Key::generate_any(bits as usize, e).map_err(|error| match error {
+    let key = rsa::RsaKey::generate_any(bits as usize, e).map_err(|error| match error {
         adjunct::Error::Unsupported(_) => Rv(CKR_ATTRIBUTE_VALUE_INVALID),
         error => error.into(),
     })?;
@@ -81,5 +81,5 @@ fn pair(mechanism: Mechanism<'_>, template: &Attributes) -> Result<Pair> {
             public.set(kind, &number)?;
         }
     }
-    Ok(Pair { kind: CKK_RSA, public, private, key: Arc::new(Key::Rsa(key)) })
+    Ok(Pair { kind: CKK_RSA, public, private, key: Arc::new(ObjectKey::Rsa(key)) })
 }

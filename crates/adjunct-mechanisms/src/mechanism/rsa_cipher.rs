@@ -9,7 +9,7 @@ use super::Mechanism;
 use super::generate::no_params;
 use super::params::Params;
 use crate::object::Held;
-use crate::object::key::Key;
+use crate::object::key::ObjectKey;
 use crate::operation::{Again, Cipher};
 use crate::rv::{Result, Rv, ensure, fail};
 use adjunct::ops::rsa::{self, Encryption, MAX_SIZE, Method};
@@ -37,7 +37,7 @@ impl Scheme {
 
 /// A message that is encrypted or decrypted by RSA: it is kept until its end.
 struct Rsa {
-    key: Arc<Key>,
+    key: Arc<ObjectKey>,
     scheme: Scheme,
     encrypt: bool,
     message: Zeroizing<Vec<u8>>,
@@ -80,9 +80,9 @@ fn begin(scheme: Scheme, key: &Held, encrypt: bool) -> Result<Box<dyn Cipher>> {
     Ok(Box::new(Rsa { key, scheme, encrypt, message: Zeroizing::default() }))
 }
 
-fn rsa_key(key: &Key, encrypt: bool) -> Result<&rsa::Key> {
+fn rsa_key(key: &ObjectKey, encrypt: bool) -> Result<&rsa::RsaKey> {
     match key {
-        Key::Rsa(key) if encrypt || key.is_private() => Ok(key),
+        ObjectKey::Rsa(key) if encrypt || key.is_private() => Ok(key),
         _ => fail(CKR_KEY_TYPE_INCONSISTENT),
     }
 }
@@ -100,7 +100,7 @@ fn failed(error: adjunct::Error) -> Rv {
 
 impl Rsa {
     fn size(&self) -> usize {
-        rsa_key(&self.key, self.encrypt).map_or(0, rsa::Key::size)
+        rsa_key(&self.key, self.encrypt).map_or(0, rsa::RsaKey::size)
     }
 
     /// The longest message that it takes.
@@ -113,7 +113,7 @@ impl Rsa {
         if self.encrypt { CKR_DATA_LEN_RANGE } else { CKR_ENCRYPTED_DATA_LEN_RANGE }
     }
 
-    fn encrypt(&self, key: &rsa::Key, out: &mut [u8]) -> Result<usize> {
+    fn encrypt(&self, key: &rsa::RsaKey, out: &mut [u8]) -> Result<usize> {
         let out = &mut out[..key.size()];
         let scheme = match &self.scheme {
             Scheme::Pkcs1 => Encryption::Pkcs1,
@@ -131,7 +131,7 @@ impl Rsa {
         Ok(out.len())
     }
 
-    fn decrypt(&self, key: &rsa::Key, out: &mut [u8]) -> Result<usize> {
+    fn decrypt(&self, key: &rsa::RsaKey, out: &mut [u8]) -> Result<usize> {
         let invalid = |error| match error {
             adjunct::Error::Memory => Rv(CKR_HOST_MEMORY),
             error if !error.may_fall_back() => error.into(),

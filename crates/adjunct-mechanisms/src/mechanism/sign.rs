@@ -6,7 +6,7 @@ use super::params::Params;
 use super::registry::Signs;
 use crate::curve448;
 use crate::object::Held;
-use crate::object::key::Key;
+use crate::object::key::ObjectKey;
 use crate::operation::{Again, Signer, Verifier};
 use crate::rv::{Result, Rv, ensure, fail};
 use adjunct::ops::digest::{Digest, MAX_SIZE};
@@ -104,22 +104,23 @@ impl Signing {
         };
         let made = key.key_here()?;
         let length = match &**made {
-            Key::Rsa(key) => key.size(),
-            Key::Ec(key) => 2 * key.group().field_len(),
-            Key::Ed448 { .. } => ed448::SIGNATURE,
+            ObjectKey::Rsa(key) => key.size(),
+            ObjectKey::Ec(key) => 2 * key.group().field_len(),
+            ObjectKey::Ed448 { .. } => ed448::SIGNATURE,
             _ => ed25519::SIGNATURE,
         };
-        if matches!(&**made, Key::Ed448 { .. }) && form.is_some() {
+        if matches!(&**made, ObjectKey::Ed448 { .. }) && form.is_some() {
             ensure(curve448::has_forms(), CKR_MECHANISM_PARAM_INVALID)?;
         }
-        if let Key::Rsa(key) = &**made {
+        if let ObjectKey::Rsa(key) = &**made {
             fits(key.bits(), scheme)?;
         }
         let most = match (&**made, scheme) {
-            (Key::Rsa(key), Scheme::Pkcs1(None)) => key.size().saturating_sub(11),
-            (Key::Rsa(key), Scheme::Pkcs1(_) | Scheme::Raw) => key.size(),
-            (Key::Rsa(_), Scheme::Pss { hash, .. }) => hash.size(),
-            (Key::Ec(_), Scheme::Ecdsa) | (Key::Ed25519 { .. } | Key::Ed448 { .. }, Scheme::Eddsa) => usize::MAX,
+            (ObjectKey::Rsa(key), Scheme::Pkcs1(None)) => key.size().saturating_sub(11),
+            (ObjectKey::Rsa(key), Scheme::Pkcs1(_) | Scheme::Raw) => key.size(),
+            (ObjectKey::Rsa(_), Scheme::Pss { hash, .. }) => hash.size(),
+            (ObjectKey::Ec(_), Scheme::Ecdsa)
+            | (ObjectKey::Ed25519 { .. } | ObjectKey::Ed448 { .. }, Scheme::Eddsa) => usize::MAX,
             _ => return fail(CKR_KEY_TYPE_INCONSISTENT),
         };
         let data = match hash {
@@ -148,7 +149,7 @@ impl Signing {
     /// Calls `body` with what is signed: the digest, or data as they are.
     fn signed<R>(
         &mut self,
-        body: impl FnOnce(&Key, Scheme, Option<ed25519::Form<'_>>, &[u8]) -> Result<R>,
+        body: impl FnOnce(&ObjectKey, Scheme, Option<ed25519::Form<'_>>, &[u8]) -> Result<R>,
     ) -> Result<R> {
         let form = self.form.as_ref().map(|(prehash, context)| ed25519::Form { prehash: *prehash, context });
         match &mut self.data {
@@ -209,10 +210,10 @@ fn failed(error: adjunct::Error) -> Rv {
 fn signer(family: Family, mechanism: Mechanism<'_>, key: &Held) -> Result<Box<dyn Signer>> {
     let signing = Signing::new(family, mechanism, key)?;
     let private = match &**key.key_here()? {
-        Key::Rsa(key) => key.is_private(),
-        Key::Ec(key) => key.has_private(),
-        Key::Ed25519 { private, .. } => private.is_some(),
-        Key::Ed448 { private, .. } => private.is_some(),
+        ObjectKey::Rsa(key) => key.is_private(),
+        ObjectKey::Ec(key) => key.has_private(),
+        ObjectKey::Ed25519 { private, .. } => private.is_some(),
+        ObjectKey::Ed448 { private, .. } => private.is_some(),
         _ => false,
     };
     ensure(private, CKR_KEY_TYPE_INCONSISTENT)?;
@@ -268,23 +269,23 @@ impl Signer for Signing {
     fn finish(&mut self, out: &mut [u8]) -> Result<usize> {
         self.signed(|key, scheme, form, data| {
             match key {
-                Key::Rsa(key) if scheme == Scheme::Raw => {
+                ObjectKey::Rsa(key) if scheme == Scheme::Raw => {
                     let mut padded = Zeroizing::new([0; rsa::MAX_SIZE]);
                     let block = &mut padded[..key.size()];
                     let zeros = block.len().checked_sub(data.len()).ok_or(Rv(CKR_DATA_LEN_RANGE))?;
                     block[zeros..].copy_from_slice(data);
                     key.sign(Signature::Raw, block, out).map_err(failed)?;
                 }
-                Key::Rsa(key) => key.sign(rsa_scheme(scheme, data)?, data, out).map_err(failed)?,
-                Key::Ec(key) => key.sign_pair(data, out).map_err(failed)?,
-                Key::Ed25519 { private: Some(private), public } => {
+                ObjectKey::Rsa(key) => key.sign(rsa_scheme(scheme, data)?, data, out).map_err(failed)?,
+                ObjectKey::Ec(key) => key.sign_pair(data, out).map_err(failed)?,
+                ObjectKey::Ed25519 { private: Some(private), public } => {
                     let signature = match form {
                         Some(form) => ed25519::sign_form(form, private, public, data),
                         None => ed25519::sign(private, public, data),
                     };
                     out.copy_from_slice(&signature.map_err(failed)?);
                 }
-                Key::Ed448 { private: Some(private), public } => {
+                ObjectKey::Ed448 { private: Some(private), public } => {
                     out.copy_from_slice(&curve448::ed448_sign(form, private, public, data).map_err(failed)?);
                 }
                 _ => return fail(CKR_KEY_TYPE_INCONSISTENT),
@@ -303,7 +304,7 @@ impl Verifier for Signing {
         ensure(signature.len() == self.length(), CKR_SIGNATURE_LEN_RANGE)?;
         let good = self.signed(|key, scheme, form, data| {
             Ok(match key {
-                Key::Rsa(key) if scheme == Scheme::Raw => {
+                ObjectKey::Rsa(key) if scheme == Scheme::Raw => {
                     let mut room = [0; rsa::MAX_SIZE];
                     let Ok(opened) = key.open(signature, &mut room) else { return Ok(false) };
                     let zeros = opened.len().saturating_sub(data.len());
@@ -311,16 +312,16 @@ impl Verifier for Signing {
                         && opened[..zeros].iter().all(|byte| *byte == 0)
                         && opened[zeros..] == *data
                 }
-                Key::Rsa(key) => key.verify(rsa_scheme(scheme, data)?, signature, data),
-                Key::Ec(key) => key.verify_pair(data, signature).map_err(failed)?,
-                Key::Ed25519 { public, .. } => {
+                ObjectKey::Rsa(key) => key.verify(rsa_scheme(scheme, data)?, signature, data),
+                ObjectKey::Ec(key) => key.verify_pair(data, signature).map_err(failed)?,
+                ObjectKey::Ed25519 { public, .. } => {
                     let signature = signature.try_into().map_err(|_| Rv(CKR_SIGNATURE_LEN_RANGE))?;
                     match form {
                         Some(form) => ed25519::verify_form(form, public, data, signature),
                         None => ed25519::verify(public, data, signature),
                     }
                 }
-                Key::Ed448 { public, .. } => {
+                ObjectKey::Ed448 { public, .. } => {
                     let signature = signature.try_into().map_err(|_| Rv(CKR_SIGNATURE_LEN_RANGE))?;
                     curve448::ed448_verify(form, public, data, signature).ok_or(Rv(CKR_FUNCTION_FAILED))?
                 }

@@ -2,7 +2,7 @@
 
 use super::Object;
 use super::attributes::Attributes;
-use super::key::{Curve, Key, octet_string};
+use super::key::{Curve, ObjectKey, octet_string};
 use super::{check, lattice, schema, spki};
 use crate::rv::{Result, Rv, ensure};
 use adjunct::ops::ec::MAX_POINT;
@@ -67,7 +67,7 @@ impl Defaults {
     ///
     /// # Errors
     /// As [`Defaults::object`].
-    pub fn object_of(self, mut attributes: Attributes, origin: Origin, key: Option<Arc<Key>>) -> Result<Object> {
+    pub fn object_of(self, mut attributes: Attributes, origin: Origin, key: Option<Arc<ObjectKey>>) -> Result<Object> {
         let class = attributes.number(CKA_CLASS).ok_or(Rv(CKR_TEMPLATE_INCOMPLETE))?;
         let kind = match class {
             CKO_PUBLIC_KEY | CKO_PRIVATE_KEY | CKO_SECRET_KEY => {
@@ -119,7 +119,7 @@ impl Defaults {
         class: CK_OBJECT_CLASS,
         kind: CK_KEY_TYPE,
         origin: Origin,
-        key: Option<Arc<Key>>,
+        key: Option<Arc<ObjectKey>>,
     ) -> Result<Object> {
         let boolean = |value| [if value { CK_TRUE } else { CK_FALSE }];
         let mechanism = match origin {
@@ -174,7 +174,7 @@ impl Defaults {
         }
         let made = match key {
             Some(key) => key,
-            None => Arc::new(Key::of(&attributes)?),
+            None => Arc::new(ObjectKey::of(&attributes)?),
         };
         public_parts(&mut attributes, class, &made)?;
         Ok(Object::with_key(attributes, made))
@@ -202,14 +202,14 @@ pub fn new_unique_id(attributes: &mut Attributes) -> Result {
 }
 
 /// Completes the attributes that follow from the numbers of a public or private key.
-fn public_parts(attributes: &mut Attributes, class: CK_OBJECT_CLASS, key: &Key) -> Result {
+fn public_parts(attributes: &mut Attributes, class: CK_OBJECT_CLASS, key: &ObjectKey) -> Result {
     let curve = attributes.bytes(CKA_EC_PARAMS).map(Curve::of).transpose()?;
-    if let (Key::Rsa(key), CKO_PUBLIC_KEY) = (key, class) {
+    if let (ObjectKey::Rsa(key), CKO_PUBLIC_KEY) = (key, class) {
         attributes.set_number(CKA_MODULUS_BITS, key.bits() as CK_ULONG)?;
     }
     if class == CKO_PRIVATE_KEY {
         lattice::private_value(attributes, key.lattice_private())?;
-        if let Key::Ec(key) = key
+        if let ObjectKey::Ec(key) = key
             && let Some(scalar) = key.private()
         {
             attributes.set(CKA_VALUE, scalar)?;

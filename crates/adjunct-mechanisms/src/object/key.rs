@@ -13,11 +13,11 @@ use spki::ObjectIdentifier;
 
 /// A key.
 #[derive(Debug)]
-pub enum Key {
+pub enum ObjectKey {
     /// RSA.
-    Rsa(rsa::Key),
+    Rsa(rsa::RsaKey),
     /// A key on a curve of short Weierstrass form: public half, private half, or both.
-    Ec(ec::Key),
+    Ec(ec::EcKey),
     /// A key of Ed25519.
     Ed25519 {
         /// The private key, where it is one.
@@ -47,9 +47,9 @@ pub enum Key {
         public: [u8; x448::KEY],
     },
     /// ML-DSA.
-    MlDsa(mldsa::Key),
+    MlDsa(mldsa::MlDsaKey),
     /// ML-KEM.
-    MlKem(mlkem::Key),
+    MlKem(mlkem::MlKemKey),
     /// Bytes: the value of the object.
     Secret,
 }
@@ -192,12 +192,12 @@ fn fixed<const N: usize>(number: &[u8]) -> Result<[u8; N]> {
     number.try_into().map_err(|_| Rv(CKR_ATTRIBUTE_VALUE_INVALID))
 }
 
-impl Key {
+impl ObjectKey {
     /// The algorithm and the public bytes of an ML-DSA or ML-KEM key.
     pub fn lattice_public(&self) -> Option<(ObjectIdentifier, &[u8])> {
         match self {
-            Key::MlDsa(key) => lattice::mldsa_oid(key.set()).map(|oid| (oid, key.public_bytes())),
-            Key::MlKem(key) => lattice::mlkem_oid(key.set()).map(|oid| (oid, key.public_bytes())),
+            ObjectKey::MlDsa(key) => lattice::mldsa_oid(key.set()).map(|oid| (oid, key.public_bytes())),
+            ObjectKey::MlKem(key) => lattice::mlkem_oid(key.set()).map(|oid| (oid, key.public_bytes())),
             _ => None,
         }
     }
@@ -205,8 +205,8 @@ impl Key {
     /// The private bytes of an ML-DSA or ML-KEM private key.
     pub fn lattice_private(&self) -> Option<&[u8]> {
         match self {
-            Key::MlDsa(key) => key.private_bytes(),
-            Key::MlKem(key) => key.private_bytes(),
+            ObjectKey::MlDsa(key) => key.private_bytes(),
+            ObjectKey::MlKem(key) => key.private_bytes(),
             _ => None,
         }
     }
@@ -216,23 +216,23 @@ impl Key {
     /// # Errors
     /// `CKR_TEMPLATE_INCOMPLETE` where something lacks, `CKR_ATTRIBUTE_VALUE_INVALID` where it is no key; `CKR_CURVE_NOT_SUPPORTED`;
     /// `CKR_HOST_MEMORY`.
-    pub fn of(attributes: &Attributes) -> Result<Key> {
+    pub fn of(attributes: &Attributes) -> Result<ObjectKey> {
         let class = attributes.number(CKA_CLASS).ok_or(Rv(CKR_TEMPLATE_INCOMPLETE))?;
         let kind = attributes.number(CKA_KEY_TYPE).ok_or(Rv(CKR_KEY_HANDLE_INVALID))?;
         let private = class == CKO_PRIVATE_KEY;
         match (class, kind) {
-            (CKO_SECRET_KEY, _) => Ok(Key::Secret),
-            (CKO_PUBLIC_KEY | CKO_PRIVATE_KEY, CKK_RSA) => Key::rsa(attributes, private),
+            (CKO_SECRET_KEY, _) => Ok(ObjectKey::Secret),
+            (CKO_PUBLIC_KEY | CKO_PRIVATE_KEY, CKK_RSA) => ObjectKey::rsa(attributes, private),
             (CKO_PUBLIC_KEY | CKO_PRIVATE_KEY, CKK_EC | CKK_EC_EDWARDS | CKK_EC_MONTGOMERY) => {
-                Key::curve(attributes, kind, private)
+                ObjectKey::curve(attributes, kind, private)
             }
-            (CKO_PUBLIC_KEY | CKO_PRIVATE_KEY, CKK_ML_DSA) => lattice::mldsa(attributes, private).map(Key::MlDsa),
-            (CKO_PUBLIC_KEY | CKO_PRIVATE_KEY, CKK_ML_KEM) => lattice::mlkem(attributes, private).map(Key::MlKem),
+            (CKO_PUBLIC_KEY | CKO_PRIVATE_KEY, CKK_ML_DSA) => lattice::mldsa(attributes, private).map(ObjectKey::MlDsa),
+            (CKO_PUBLIC_KEY | CKO_PRIVATE_KEY, CKK_ML_KEM) => lattice::mlkem(attributes, private).map(ObjectKey::MlKem),
             _ => fail(CKR_KEY_TYPE_INCONSISTENT),
         }
     }
 
-    fn rsa(attributes: &Attributes, private: bool) -> Result<Key> {
+    fn rsa(attributes: &Attributes, private: bool) -> Result<ObjectKey> {
         let (n, e) = (attributes.need(CKA_MODULUS)?, attributes.need(CKA_PUBLIC_EXPONENT)?);
         let number = |kind| attributes.bytes(kind).filter(|_| private);
         let d = number(CKA_PRIVATE_EXPONENT);
@@ -248,11 +248,11 @@ impl Key {
             _ => None,
         };
         ensure(!private || d.is_some(), CKR_TEMPLATE_INCOMPLETE)?;
-        let key = rsa::Key::new(&Numbers { n, e, d, crt }).map_err(not_a_key)?;
-        Ok(Key::Rsa(key))
+        let key = rsa::RsaKey::new(&Numbers { n, e, d, crt }).map_err(not_a_key)?;
+        Ok(ObjectKey::Rsa(key))
     }
 
-    fn curve(attributes: &Attributes, kind: CK_KEY_TYPE, private: bool) -> Result<Key> {
+    fn curve(attributes: &Attributes, kind: CK_KEY_TYPE, private: bool) -> Result<ObjectKey> {
         let curve = Curve::of(attributes.need(CKA_EC_PARAMS)?)?;
         ensure(curve.key_type() == kind, CKR_ATTRIBUTE_VALUE_INVALID)?;
         let point = attributes.bytes(CKA_EC_POINT).map(|point| raw_point(curve, point));
@@ -263,28 +263,28 @@ impl Key {
         match curve {
             Curve::Group(group) => {
                 let padded = value.map(|value| scalar(group, value)).transpose()?;
-                let key = ec::Key::new(group, point, padded.as_deref().map(Vec::as_slice)).map_err(not_a_key)?;
-                Ok(Key::Ec(key))
+                let key = ec::EcKey::new(group, point, padded.as_deref().map(Vec::as_slice)).map_err(not_a_key)?;
+                Ok(ObjectKey::Ec(key))
             }
             Curve::Ed25519 => {
                 let (private, public) = halves(value, point, ed25519::other_half)?;
-                Ok(Key::Ed25519 { private, public })
+                Ok(ObjectKey::Ed25519 { private, public })
             }
             Curve::X25519 => {
                 let (private, public) = halves(value, point, x25519::other_half)?;
-                Ok(Key::X25519 { private, public })
+                Ok(ObjectKey::X25519 { private, public })
             }
             Curve::Ed448 => {
                 ensure(curve448::is_available(), CKR_CURVE_NOT_SUPPORTED)?;
                 let other = |private: &_| ed448::other_half(private, curve448::ed448_public);
                 let (private, public) = halves(value, point, other)?;
-                Ok(Key::Ed448 { private, public })
+                Ok(ObjectKey::Ed448 { private, public })
             }
             Curve::X448 => {
                 ensure(curve448::is_available(), CKR_CURVE_NOT_SUPPORTED)?;
                 let other = |private: &_| x448::other_half(private, curve448::x448_public);
                 let (private, public) = halves(value, point, other)?;
-                Ok(Key::X448 { private, public })
+                Ok(ObjectKey::X448 { private, public })
             }
         }
     }
@@ -292,10 +292,10 @@ impl Key {
     /// The point of a public key on a curve, without DER; `None` for another key, or where it has none.
     pub fn point<'a>(&'a self, room: &'a mut [u8; MAX_POINT]) -> Option<&'a [u8]> {
         match self {
-            Key::Ec(key) => key.public(Form::Uncompressed, room),
-            Key::Ed25519 { public, .. } | Key::X25519 { public, .. } => Some(public),
-            Key::Ed448 { public, .. } => Some(public),
-            Key::X448 { public, .. } => Some(public),
+            ObjectKey::Ec(key) => key.public(Form::Uncompressed, room),
+            ObjectKey::Ed25519 { public, .. } | ObjectKey::X25519 { public, .. } => Some(public),
+            ObjectKey::Ed448 { public, .. } => Some(public),
+            ObjectKey::X448 { public, .. } => Some(public),
             _ => None,
         }
     }

@@ -72,16 +72,16 @@ fn value(attributes: &Attributes) -> Option<&[u8]> {
 ///
 /// # Errors
 /// `CKR_TEMPLATE_INCOMPLETE`, `CKR_PARAMETER_SET_NOT_SUPPORTED`, `CKR_ATTRIBUTE_VALUE_INVALID`, `CKR_HOST_MEMORY`.
-pub fn mldsa(attributes: &Attributes, private: bool) -> Result<mldsa::Key> {
+pub fn mldsa(attributes: &Attributes, private: bool) -> Result<mldsa::MlDsaKey> {
     let set = mldsa_set(attributes)?;
     if !private {
-        return mldsa::Key::public_only(set, attributes.need(CKA_VALUE)?).map_err(not_a_key);
+        return mldsa::MlDsaKey::public_only(set, attributes.need(CKA_VALUE)?).map_err(not_a_key);
     }
     match (seed(attributes)?, value(attributes)) {
         (None, None) => Err(Rv(CKR_TEMPLATE_INCOMPLETE)),
-        (None, Some(value)) => mldsa::Key::private(set, value).map_err(not_a_key),
+        (None, Some(value)) => mldsa::MlDsaKey::private(set, value).map_err(not_a_key),
         (Some(seed), value) => {
-            let key = mldsa::Key::of_seed(set, seed).map_err(not_a_key)?;
+            let key = mldsa::MlDsaKey::of_seed(set, seed).map_err(not_a_key)?;
             let same = value.is_none_or(|value| key.private_bytes() == Some(value));
             ensure(same, CKR_ATTRIBUTE_VALUE_INVALID)?;
             Ok(key)
@@ -93,16 +93,16 @@ pub fn mldsa(attributes: &Attributes, private: bool) -> Result<mldsa::Key> {
 ///
 /// # Errors
 /// As [`mldsa`].
-pub fn mlkem(attributes: &Attributes, private: bool) -> Result<mlkem::Key> {
+pub fn mlkem(attributes: &Attributes, private: bool) -> Result<mlkem::MlKemKey> {
     let set = mlkem_set(attributes)?;
     if !private {
-        return mlkem::Key::public_only(set, attributes.need(CKA_VALUE)?).map_err(not_a_key);
+        return mlkem::MlKemKey::public_only(set, attributes.need(CKA_VALUE)?).map_err(not_a_key);
     }
     match (seed(attributes)?, value(attributes)) {
         (None, None) => Err(Rv(CKR_TEMPLATE_INCOMPLETE)),
-        (None, Some(value)) => mlkem::Key::private(set, value).map_err(not_a_key),
+        (None, Some(value)) => mlkem::MlKemKey::private(set, value).map_err(not_a_key),
         (Some(seed), value) => {
-            let key = mlkem::Key::of_seed(set, seed).map_err(not_a_key)?;
+            let key = mlkem::MlKemKey::of_seed(set, seed).map_err(not_a_key)?;
             let same = value.is_none_or(|value| key.private_bytes() == Some(value));
             ensure(same, CKR_ATTRIBUTE_VALUE_INVALID)?;
             Ok(key)

@@ -20,7 +20,7 @@ use attributes::Attributes;
 use cryptoki_sys::*;
 use facts::Facts;
 pub use held::{Held, Owner, address};
-use key::Key;
+use key::ObjectKey;
 use prepared::Forms;
 use std::sync::Arc;
 
@@ -32,7 +32,7 @@ pub struct Object {
     /// Facts that every operation needs.
     facts: Facts,
     /// The key, once it has been made of the attributes.
-    key: WriteOnce<Arc<Key>>,
+    key: WriteOnce<Arc<ObjectKey>>,
     /// A secret key as mechanisms take it.
     forms: Forms,
     /// Strength of the key, once it has been asked for.
@@ -46,7 +46,7 @@ impl Object {
     }
 
     /// Makes an object of attributes and the key that is made of them.
-    pub fn with_key(attributes: Attributes, key: Arc<Key>) -> Object {
+    pub fn with_key(attributes: Attributes, key: Arc<ObjectKey>) -> Object {
         let object = Object::new(attributes);
         object.key.keep(key);
         object
@@ -87,20 +87,20 @@ impl Object {
     /// # Errors
     /// Those of [`Object::key`].
     #[inline]
-    pub fn key_here(&self) -> Result<Kept<'_, Arc<Key>>> {
-        self.key.get_or_make(|| Ok(Arc::new(Key::of(&self.attributes)?)))
+    pub fn key_here(&self) -> Result<Kept<'_, Arc<ObjectKey>>> {
+        self.key.get_or_make(|| Ok(Arc::new(ObjectKey::of(&self.attributes)?)))
     }
 
     /// The key, made at its first use.
     ///
     /// # Errors
-    /// `CKR_KEY_HANDLE_INVALID` where it is none; `CKR_HOST_MEMORY`, and what [`Key::of`] says of a key that cannot be.
+    /// `CKR_KEY_HANDLE_INVALID` where it is none; `CKR_HOST_MEMORY`, and what [`ObjectKey::of`] says of a key that cannot be.
     #[inline]
-    pub fn key(&self) -> Result<Arc<Key>> {
+    pub fn key(&self) -> Result<Arc<ObjectKey>> {
         if let Some(key) = self.key.get() {
             return Ok(key.clone());
         }
-        let key = Arc::new(Key::of(&self.attributes)?);
+        let key = Arc::new(ObjectKey::of(&self.attributes)?);
         self.key.keep(key.clone());
         Ok(key)
     }

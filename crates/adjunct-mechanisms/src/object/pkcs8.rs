@@ -3,7 +3,7 @@
 
 use super::Object;
 use super::attributes::Attributes;
-use super::key::{Curve, Key, octet_string};
+use super::key::{Curve, ObjectKey, octet_string};
 use super::{lattice, spki as public};
 use crate::rv::{Result, Rv, ensure, fail};
 use adjunct::ops::ec::MAX_POINT;
@@ -38,8 +38,8 @@ pub fn to_der(object: &Object) -> Result<Der> {
     ensure(object.class() == CKO_PRIVATE_KEY, CKR_KEY_NOT_WRAPPABLE)?;
     let attributes = &object.attributes;
     let (oid, parameters, bytes) = match &*object.key()? {
-        Key::Rsa(key) => (ALGORITHM_OID, Some(AnyRef::NULL.into()), rsa_bytes(key)?),
-        key @ Key::Ec(ec) => {
+        ObjectKey::Rsa(key) => (ALGORITHM_OID, Some(AnyRef::NULL.into()), rsa_bytes(key)?),
+        key @ ObjectKey::Ec(ec) => {
             let curve = Curve::of(attributes.need(CKA_EC_PARAMS)?)?;
             let mut room = [0; MAX_POINT];
             let private_key = ec.private().ok_or(Rv(CKR_KEY_NOT_WRAPPABLE))?;
@@ -48,14 +48,14 @@ pub fn to_der(object: &Object) -> Result<Der> {
             let oid = pkcs1::der::Any::from(curve.oid());
             (public::EC_PUBLIC_KEY, Some(oid), der)
         }
-        Key::Ed25519 { private, .. } | Key::X25519 { private, .. } => bare(attributes, private.as_ref())?,
-        Key::Ed448 { private, .. } => bare(attributes, private.as_ref())?,
-        Key::X448 { private, .. } => bare(attributes, private.as_ref())?,
-        key @ (Key::MlDsa(_) | Key::MlKem(_)) => {
+        ObjectKey::Ed25519 { private, .. } | ObjectKey::X25519 { private, .. } => bare(attributes, private.as_ref())?,
+        ObjectKey::Ed448 { private, .. } => bare(attributes, private.as_ref())?,
+        ObjectKey::X448 { private, .. } => bare(attributes, private.as_ref())?,
+        key @ (ObjectKey::MlDsa(_) | ObjectKey::MlKem(_)) => {
             let (oid, _) = key.lattice_public().ok_or(Rv(CKR_KEY_NOT_WRAPPABLE))?;
             (oid, None, lattice_bytes(attributes)?)
         }
-        Key::Secret => return fail(CKR_KEY_NOT_WRAPPABLE),
+        ObjectKey::Secret => return fail(CKR_KEY_NOT_WRAPPABLE),
     };
     let parameters = parameters.as_ref().map(AnyRef::from);
     let algorithm = AlgorithmIdentifierRef { oid, parameters };
@@ -73,7 +73,7 @@ fn bare<const N: usize>(
     Ok((curve.oid(), None, Zeroizing::new(octet_string(bytes))))
 }
 
-fn rsa_bytes(key: &adjunct::ops::rsa::Key) -> Result<Der> {
+fn rsa_bytes(key: &adjunct::ops::rsa::RsaKey) -> Result<Der> {
     let number = |part| -> Result<Der> { key.number(part)?.ok_or(Rv(CKR_KEY_NOT_WRAPPABLE)) };
     let [n, e, d, p] = [number(Part::N)?, number(Part::E)?, number(Part::D)?, number(Part::P)?];
     let [q, dp, dq, qinv] = [number(Part::Q)?, number(Part::Dp)?, number(Part::Dq)?, number(Part::Qinv)?];

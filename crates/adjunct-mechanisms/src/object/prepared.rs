@@ -111,8 +111,8 @@ forms! {
         }
     };
     /// AES-GCM and GMAC.
-    Gcm(gcm_parts::Key) of (), same by |(), ()| true, |key, _of| {
-        gcm_parts::Key::boxed(secret(key, CKK_AES)?).map_err(key_size)
+    Gcm(gcm_parts::GcmMessageKey) of (), same by |(), ()| true, |key, _of| {
+        gcm_parts::GcmMessageKey::boxed(secret(key, CKK_AES)?).map_err(key_size)
     };
     /// AES-CCM; each message works on a copy.
     Ccm(Ccm) of (), same by |(), ()| true, |key, _of| {
@@ -294,14 +294,14 @@ mod tests {
         assert_eq!((kept::<Cmac>(&aes, ()), aes.forms.at(0).is_some()), (None, false));
         assert_eq!(kept::<Counted<aes::Cbc>>(&aes, true), Some(0));
         assert_eq!(kept::<Counted<aes::Cbc>>(&aes, false), Some(1));
-        assert_eq!(kept::<gcm_parts::Key>(&aes, ()), Some(2));
+        assert_eq!(kept::<gcm_parts::GcmMessageKey>(&aes, ()), Some(2));
         assert_eq!(kept::<Cmac>(&aes, ()), Some(3));
         for _ in 0..2 {
             assert_eq!(kept::<Counted<aes::Cbc>>(&aes, false), Some(1));
             assert_eq!(kept::<Cmac>(&aes, ()), Some(3));
         }
-        let one = Prepared::<gcm_parts::Key>::new(aes.clone(), ()).unwrap();
-        let two = Prepared::<gcm_parts::Key>::new(aes, ()).unwrap();
+        let one = Prepared::<gcm_parts::GcmMessageKey>::new(aes.clone(), ()).unwrap();
+        let two = Prepared::<gcm_parts::GcmMessageKey>::new(aes, ()).unwrap();
         assert!(std::ptr::eq(one.get().unwrap(), two.get().unwrap()));
     }
 

@@ -1,6 +1,6 @@
 //! Public keys as X.509 writes them (RFC 5280, 4.1.2.7; RFC 5480; RFC 8410): `CKA_PUBLIC_KEY_INFO`.
 
-use super::key::{Curve, Key};
+use super::key::{Curve, ObjectKey};
 use crate::rv::{Result, Rv};
 use adjunct::ops::ec::MAX_POINT;
 use adjunct::ops::rsa::Part;
@@ -21,7 +21,7 @@ fn failed(_: Error) -> Rv {
 ///
 /// # Errors
 /// `CKR_HOST_MEMORY`.
-pub fn of(key: &Key, curve: Option<Curve>) -> Result<Option<Vec<u8>>> {
+pub fn of(key: &ObjectKey, curve: Option<Curve>) -> Result<Option<Vec<u8>>> {
     let mut room = [0; MAX_POINT];
     let point = curve.and_then(|curve| Some((curve, key.point(&mut room)?)));
     of_point(key, point)
@@ -32,8 +32,8 @@ pub fn of(key: &Key, curve: Option<Curve>) -> Result<Option<Vec<u8>>> {
 ///
 /// # Errors
 /// `CKR_HOST_MEMORY`.
-pub fn of_point(key: &Key, point: Option<(Curve, &[u8])>) -> Result<Option<Vec<u8>>> {
-    if let Key::Rsa(key) = key {
+pub fn of_point(key: &ObjectKey, point: Option<(Curve, &[u8])>) -> Result<Option<Vec<u8>>> {
+    if let ObjectKey::Rsa(key) = key {
         let (Some(n), Some(e)) = (key.number(Part::N)?, key.number(Part::E)?) else { return Ok(None) };
         let numbers = RsaPublicKey {
             modulus: UintRef::new(&n).map_err(failed)?,

@@ -11,7 +11,7 @@ use adjunct::ops::aead::{EXPLICIT_IV, FIXED_IV, TLS_AAD, same_tag};
 use zeroize::Zeroize;
 
 #[derive(Clone)]
-struct Context {
+struct CcmContext {
     ccm: Ccm,
     shared: Shared,
     iv_set: bool,
@@ -33,7 +33,7 @@ struct Context {
     iv: [u8; 16],
 }
 
-impl Drop for Context {
+impl Drop for CcmContext {
     fn drop(&mut self) {
         self.iv.zeroize();
         self.tag.zeroize();
@@ -41,7 +41,7 @@ impl Drop for Context {
     }
 }
 
-impl Context {
+impl CcmContext {
     fn start(&mut self, message: usize) -> bool {
         let (width, tag_len) = self.in_force;
         let nonce = 15 - width;
@@ -107,7 +107,7 @@ impl Context {
     }
 }
 
-impl Aead for Context {
+impl Aead for CcmContext {
     const MODE: u32 = mode::CCM;
     // OpenSSL lists the last ones of each for all AEADs, some versions of it; CCM gives and takes none.
     const GETTABLE: &'static [Param] = &[
@@ -132,8 +132,8 @@ impl Aead for Context {
     ];
     const EMPTY_UPDATES: bool = true;
 
-    fn new(shared: Shared) -> Context {
-        Context {
+    fn new(shared: Shared) -> CcmContext {
+        CcmContext {
             ccm: Ccm::default(),
             shared,
             iv_set: false,
@@ -325,6 +325,6 @@ impl Aead for Context {
     }
 }
 
-pub(super) static CCM128: [Dispatch; 15] = aead::table::<Context, 128>();
-pub(super) static CCM192: [Dispatch; 15] = aead::table::<Context, 192>();
-pub(super) static CCM256: [Dispatch; 15] = aead::table::<Context, 256>();
+pub(super) static CCM128: [Dispatch; 15] = aead::table::<CcmContext, 128>();
+pub(super) static CCM192: [Dispatch; 15] = aead::table::<CcmContext, 192>();
+pub(super) static CCM256: [Dispatch; 15] = aead::table::<CcmContext, 256>();

@@ -11,7 +11,7 @@ use adjunct::ops::aead::{TLS_AAD, same_tag, shorten_tls, tls_length};
 use zeroize::Zeroize;
 
 #[derive(Clone)]
-struct Context {
+struct ChaChaPolyContext {
     aead: ChaCha20Poly1305,
     shared: Shared,
     nonce: [u8; NONCE],
@@ -19,14 +19,14 @@ struct Context {
     tag_len: u8,
 }
 
-impl Drop for Context {
+impl Drop for ChaChaPolyContext {
     fn drop(&mut self) {
         self.nonce.zeroize();
         self.tag.zeroize();
     }
 }
 
-impl Context {
+impl ChaChaPolyContext {
     /// Encrypts or decrypts a TLS record: payload and tag. Gives the length of the result.
     ///
     /// # Safety
@@ -59,7 +59,7 @@ impl Context {
     }
 }
 
-impl Aead for Context {
+impl Aead for ChaChaPolyContext {
     const MODE: u32 = mode::STREAM;
     const GETTABLE: &'static [Param] = &[
         Param::describe(c"keylen", param::UNSIGNED, 8),
@@ -80,8 +80,8 @@ impl Aead for Context {
     const UPDATE_ERROR: Option<Reason> = None;
     const TELLS_WRITTEN: bool = true;
 
-    fn new(shared: Shared) -> Context {
-        Context { aead: ChaCha20Poly1305::default(), shared, nonce: [0; NONCE], tag: [0; TAG], tag_len: 0 }
+    fn new(shared: Shared) -> ChaChaPolyContext {
+        ChaChaPolyContext { aead: ChaCha20Poly1305::default(), shared, nonce: [0; NONCE], tag: [0; TAG], tag_len: 0 }
     }
 
     #[inline]
@@ -212,4 +212,4 @@ impl Aead for Context {
     }
 }
 
-pub(super) static CHACHA20_POLY1305: [Dispatch; 15] = aead::table::<Context, { KEY * 8 }>();
+pub(super) static CHACHA20_POLY1305: [Dispatch; 15] = aead::table::<ChaChaPolyContext, { KEY * 8 }>();

@@ -10,12 +10,12 @@ use adjunct::ops::aead::TLS_AAD;
 use adjunct::ops::aead::gcm::{MAX_IV, Session, TAG};
 
 #[derive(Clone)]
-struct Context {
+struct GcmCipherContext {
     session: Session,
     shared: Shared,
 }
 
-impl Aead for Context {
+impl Aead for GcmCipherContext {
     const MODE: u32 = mode::GCM;
     const GETTABLE: &'static [Param] = &[
         Param::describe(c"keylen", param::UNSIGNED, 8),
@@ -40,8 +40,8 @@ impl Aead for Context {
 
     const HEADER_ERROR: Reason = prov::INVALID_AAD;
 
-    fn new(shared: Shared) -> Context {
-        Context { session: Session::default(), shared }
+    fn new(shared: Shared) -> GcmCipherContext {
+        GcmCipherContext { session: Session::default(), shared }
     }
 
     #[inline]
@@ -62,7 +62,7 @@ impl Aead for Context {
 
     #[inline]
     unsafe fn process(&mut self, out: *mut u8, input: *const u8, len: usize) -> Option<usize> {
-        let Context { session, shared } = self;
+        let GcmCipherContext { session, shared } = self;
         let encrypt = shared.encrypt;
         if let Some(aad) = shared.tls_aad {
             shared.tls_aad = None;
@@ -112,7 +112,7 @@ impl Aead for Context {
     }
 
     fn set_param(&mut self, name: &[u8], p: &Param) -> Result<(), Refusal> {
-        let Context { session, shared } = self;
+        let GcmCipherContext { session, shared } = self;
         let encrypt = shared.encrypt;
         match name {
             b"ivlen" => {
@@ -149,7 +149,7 @@ impl Aead for Context {
     }
 
     fn get_param(&mut self, p: &mut Param) -> Result<(), Refusal> {
-        let Context { session, shared } = self;
+        let GcmCipherContext { session, shared } = self;
         match p.name().to_bytes() {
             b"iv" | b"updated-iv" => {
                 let iv = session.iv().ok_or(Refusal::Untold)?;
@@ -179,6 +179,6 @@ impl Aead for Context {
     }
 }
 
-pub(super) static GCM128: [Dispatch; 15] = aead::table::<Context, 128>();
-pub(super) static GCM192: [Dispatch; 15] = aead::table::<Context, 192>();
-pub(super) static GCM256: [Dispatch; 15] = aead::table::<Context, 256>();
+pub(super) static GCM128: [Dispatch; 15] = aead::table::<GcmCipherContext, 128>();
+pub(super) static GCM192: [Dispatch; 15] = aead::table::<GcmCipherContext, 192>();
+pub(super) static GCM256: [Dispatch; 15] = aead::table::<GcmCipherContext, 256>();

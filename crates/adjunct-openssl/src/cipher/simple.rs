@@ -1,6 +1,6 @@
 //! The dispatch of the simple modes: ECB and CBC, which take whole blocks, and CTR, CFB and OFB, which take anything.
 
-use super::state::{self, Context, Mode, State, mode};
+use super::state::{self, CipherContext, Mode, State, mode};
 use super::tls_cbc;
 use crate::abi::param::Param;
 use crate::abi::reason::{Reason, prov};
@@ -15,7 +15,7 @@ unsafe extern "C" fn newctx<M: Mode>(provctx: *mut c_void) -> *mut c_void {
     guard(std::ptr::null_mut(), move || {
         // SAFETY: provctx is OpenSSL's.
         let state = unsafe { State::new(provctx, &M::INFO) };
-        abi::give(Context::<M> { state, cipher: Counted::default() })
+        abi::give(CipherContext::<M> { state, cipher: Counted::default() })
     })
 }
 
@@ -27,7 +27,7 @@ unsafe extern "C" fn get_params<M: Mode>(params: *mut Param) -> c_int {
 unsafe extern "C" fn get_ctx_params<M: Mode>(ctx: *mut c_void, params: *mut Param) -> c_int {
     // SAFETY: both are OpenSSL's.
     guard(0, move || unsafe {
-        let Some(c) = abi::context::<Context<M>>(ctx) else { return 0 };
+        let Some(c) = abi::context::<CipherContext<M>>(ctx) else { return 0 };
         let updated = || M::updated_iv(&c.cipher, &c.state);
         if M::FIXED {
             return c.state.get_fixed(&M::INFO, updated, params);
@@ -58,7 +58,7 @@ unsafe fn set_params<M: Mode>(state: &mut State, params: *const Param) -> c_int 
 unsafe extern "C" fn set_ctx_params<M: Mode>(ctx: *mut c_void, params: *const Param) -> c_int {
     // SAFETY: both are OpenSSL's.
     guard(0, move || unsafe {
-        let Some(c) = abi::context::<Context<M>>(ctx) else { return 0 };
+        let Some(c) = abi::context::<CipherContext<M>>(ctx) else { return 0 };
         set_params::<M>(&mut c.state, params)
     })
 }
@@ -73,7 +73,9 @@ unsafe extern "C" fn init<M: Mode, const ENCRYPT: bool>(
 ) -> c_int {
     guard(0, move || {
         // SAFETY: the pointers are OpenSSL's, valid for the lengths given.
-        let Some(Context { state, cipher }) = (unsafe { abi::context::<Context<M>>(ctx) }) else { return 0 };
+        let Some(CipherContext { state, cipher }) = (unsafe { abi::context::<CipherContext<M>>(ctx) }) else {
+            return 0;
+        };
         state.num = 0;
         state.buffered = 0;
         state.encrypt = ENCRYPT;
@@ -121,8 +123,8 @@ unsafe extern "C" fn cipher<M: Mode>(
 ) -> c_int {
     guard(0, move || {
         // SAFETY: the pointers are OpenSSL's, valid for the lengths given.
-        let Some(context) = (unsafe { abi::context::<Context<M>>(ctx) }) else { return 0 };
-        let Context { state, cipher } = &mut *context;
+        let Some(context) = (unsafe { abi::context::<CipherContext<M>>(ctx) }) else { return 0 };
+        let CipherContext { state, cipher } = &mut *context;
         // The common case: a clear key and whole blocks.
         if (1..=out_size).contains(&len)
             && len.is_multiple_of(M::INFO.block)
@@ -148,7 +150,7 @@ unsafe extern "C" fn cipher<M: Mode>(
 /// As for [`cipher`].
 #[inline(never)]
 unsafe fn cipher_any<M: Mode>(
-    Context { state, cipher }: &mut Context<M>,
+    CipherContext { state, cipher }: &mut CipherContext<M>,
     out: *mut u8,
     out_len: *mut usize,
     out_size: usize,
@@ -190,7 +192,9 @@ unsafe extern "C" fn stream_final<M: Mode>(
 ) -> c_int {
     guard(0, move || {
         // SAFETY: the pointers are OpenSSL's.
-        let Some(Context { state, cipher }) = (unsafe { abi::context::<Context<M>>(ctx) }) else { return 0 };
+        let Some(CipherContext { state, cipher }) = (unsafe { abi::context::<CipherContext<M>>(ctx) }) else {
+            return 0;
+        };
         if !cipher.has_key() {
             return state.fail(prov::NO_KEY_SET);
         }
@@ -210,8 +214,8 @@ unsafe extern "C" fn block_update<M: Mode>(
 ) -> c_int {
     guard(0, move || {
         // SAFETY: the pointers are OpenSSL's, valid for the lengths given.
-        let Some(context) = (unsafe { abi::context::<Context<M>>(ctx) }) else { return 0 };
-        let Context { state, cipher } = &mut *context;
+        let Some(context) = (unsafe { abi::context::<CipherContext<M>>(ctx) }) else { return 0 };
+        let CipherContext { state, cipher } = &mut *context;
         // The common case: a clear key, whole blocks, nothing held, nothing to hold.
         if state.buffered == 0
             && state.tls_version == 0
@@ -240,7 +244,7 @@ unsafe extern "C" fn block_update<M: Mode>(
 /// As for [`block_update`].
 #[inline(never)]
 unsafe fn block_update_any<M: Mode>(
-    Context { state, cipher }: &mut Context<M>,
+    CipherContext { state, cipher }: &mut CipherContext<M>,
     out: *mut u8,
     out_len: *mut usize,
     out_size: usize,
@@ -346,7 +350,9 @@ unsafe extern "C" fn block_final<M: Mode>(
 ) -> c_int {
     guard(0, move || {
         // SAFETY: the pointers are OpenSSL's.
-        let Some(Context { state, cipher }) = (unsafe { abi::context::<Context<M>>(ctx) }) else { return 0 };
+        let Some(CipherContext { state, cipher }) = (unsafe { abi::context::<CipherContext<M>>(ctx) }) else {
+            return 0;
+        };
         if !cipher.has_key() {
             return state.fail(prov::NO_KEY_SET);
         }
@@ -425,8 +431,8 @@ impl<M: Mode> Table<M> {
     const fn table(update: *const (), last: *const ()) -> [Dispatch; 15] {
         [
             entry!(id::CIPHER_NEWCTX, newctx::<M>),
-            entry!(id::CIPHER_FREECTX, abi::freed::<Context<M>>),
-            entry!(id::CIPHER_DUPCTX, abi::copied::<Context<M>>),
+            entry!(id::CIPHER_FREECTX, abi::freed::<CipherContext<M>>),
+            entry!(id::CIPHER_DUPCTX, abi::copied::<CipherContext<M>>),
             entry!(id::CIPHER_ENCRYPT_INIT, init::<M, true>),
             entry!(id::CIPHER_DECRYPT_INIT, init::<M, false>),
             entry!(id::CIPHER_UPDATE, update),

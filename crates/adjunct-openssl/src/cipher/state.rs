@@ -219,7 +219,7 @@ pub trait Mode: Clone {
 
 /// The context OpenSSL holds.
 #[derive(Clone)]
-pub struct Context<M: Mode> {
+pub struct CipherContext<M: Mode> {
     /// The state that all ciphers share.
     pub state: State,
     /// The key and what else the mode needs.

@@ -16,12 +16,12 @@ const fn info(bits: usize) -> Info {
 }
 
 #[derive(Clone)]
-struct Context {
+struct XtsContext {
     state: State,
     xts: Xts,
 }
 
-impl Context {
+impl XtsContext {
     /// # Safety
     /// The pointers are null or valid for the lengths given.
     unsafe fn unit(&mut self, out: *mut u8, input: *const u8, len: usize) -> bool {
@@ -42,7 +42,7 @@ unsafe extern "C" fn newctx<const BITS: usize>(provctx: *mut c_void) -> *mut c_v
     guard(std::ptr::null_mut(), move || {
         // SAFETY: provctx is OpenSSL's.
         let state = unsafe { State::new(provctx, &info(BITS)) };
-        abi::give(Context { state, xts: Xts::default() })
+        abi::give(XtsContext { state, xts: Xts::default() })
     })
 }
 
@@ -56,7 +56,7 @@ unsafe extern "C" fn init<const BITS: usize, const ENCRYPT: bool>(
 ) -> c_int {
     guard(0, move || {
         // SAFETY: the pointers are OpenSSL's, valid for the lengths given.
-        let Some(Context { state, xts }) = (unsafe { abi::context::<Context>(ctx) }) else { return 0 };
+        let Some(XtsContext { state, xts }) = (unsafe { abi::context::<XtsContext>(ctx) }) else { return 0 };
         state.encrypt = ENCRYPT;
         // SAFETY: OpenSSL passes `iv_len` readable bytes at an `iv` that is not null, and nobody changes them during the call.
         if !iv.is_null() && !state.set_iv(unsafe { abi::slice(iv, iv_len) }, 16) {
@@ -95,7 +95,7 @@ unsafe extern "C" fn cipher(
 ) -> c_int {
     guard(0, move || {
         // SAFETY: the pointers are OpenSSL's, valid for the lengths given.
-        let Some(c) = (unsafe { abi::context::<Context>(ctx) }) else { return 0 };
+        let Some(c) = (unsafe { abi::context::<XtsContext>(ctx) }) else { return 0 };
         // SAFETY: OpenSSL passes `len` readable bytes at `input` and at least as many writable ones at `out`, or null pointers, which
         // `unit` refuses.
         if !unsafe { c.unit(out, input, len) } {
@@ -117,7 +117,7 @@ unsafe extern "C" fn update(
 ) -> c_int {
     guard(0, move || {
         // SAFETY: the pointers are OpenSSL's, valid for the lengths given.
-        let Some(c) = (unsafe { abi::context::<Context>(ctx) }) else { return 0 };
+        let Some(c) = (unsafe { abi::context::<XtsContext>(ctx) }) else { return 0 };
         if out_size < len {
             return c.state.fail(prov::OUTPUT_BUFFER_TOO_SMALL);
         }
@@ -146,14 +146,14 @@ unsafe extern "C" fn get_params<const BITS: usize>(params: *mut Param) -> c_int 
 unsafe extern "C" fn get_ctx_params<const BITS: usize>(ctx: *mut c_void, params: *mut Param) -> c_int {
     // SAFETY: both are OpenSSL's.
     guard(0, move || unsafe {
-        abi::context::<Context>(ctx).map_or(0, |c| c.state.get_params(&info(BITS), c.state.iv, params))
+        abi::context::<XtsContext>(ctx).map_or(0, |c| c.state.get_params(&info(BITS), c.state.iv, params))
     })
 }
 
 unsafe extern "C" fn set_ctx_params(ctx: *mut c_void, params: *const Param) -> c_int {
     guard(0, move || {
         // SAFETY: both are OpenSSL's.
-        let Some(c) = (unsafe { abi::context::<Context>(ctx) }) else { return 0 };
+        let Some(c) = (unsafe { abi::context::<XtsContext>(ctx) }) else { return 0 };
         // SAFETY: `params` is OpenSSL's parameter array, which ends and lives through the call.
         for p in unsafe { param::iter(params) } {
             // The key's length is fixed; saying so again is no error.
@@ -178,8 +178,8 @@ unsafe extern "C" fn settable_ctx_params(_ctx: *mut c_void, _provctx: *mut c_voi
 const fn table<const BITS: usize>() -> [Dispatch; 15] {
     [
         entry!(id::CIPHER_NEWCTX, newctx::<BITS>),
-        entry!(id::CIPHER_FREECTX, abi::freed::<Context>),
-        entry!(id::CIPHER_DUPCTX, abi::copied::<Context>),
+        entry!(id::CIPHER_FREECTX, abi::freed::<XtsContext>),
+        entry!(id::CIPHER_DUPCTX, abi::copied::<XtsContext>),
         entry!(id::CIPHER_ENCRYPT_INIT, init::<BITS, true>),
         entry!(id::CIPHER_DECRYPT_INIT, init::<BITS, false>),
         entry!(id::CIPHER_UPDATE, update),

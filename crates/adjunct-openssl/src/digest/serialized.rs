@@ -2,7 +2,7 @@
 //! either provider goes on from what the other wrote: the default provider's functions make and read them, on a context of its own that the state is
 //! copied to and from.
 
-use super::Context;
+use super::DigestContext;
 use crate::abi::param::Param;
 use crate::abi::{context, guard, id};
 use crate::fallback::{self, forward};
@@ -15,7 +15,7 @@ const NUMBER: usize = size_of::<u32>();
 /// Makes a context of the default provider's for the algorithm of `this`; gives it with the length of the state that both lay out alike.
 ///
 /// `None` where there is no shared libcrypto, or the layouts differ.
-fn theirs<const ROOM: usize>(this: &Context<ROOM>) -> Option<(fallback::Context, usize)> {
+fn theirs<const ROOM: usize>(this: &DigestContext<ROOM>) -> Option<(fallback::AlgorithmContext, usize)> {
     let method = this.digest.method();
     let length = method.openssl_state()?;
     let library = fallback::library(this.core.libcrypto()?)?;
@@ -26,7 +26,7 @@ fn theirs<const ROOM: usize>(this: &Context<ROOM>) -> Option<(fallback::Context,
     let provider = algorithm.provider_context();
     let raw = forward!(algorithm, id::DIGEST_NEWCTX, fn(*mut c_void) -> *mut c_void, null, (provider));
     // SAFETY: just made by this algorithm, for us alone.
-    let theirs = unsafe { fallback::Context::own(algorithm, raw, id::DIGEST_FREECTX) }?;
+    let theirs = unsafe { fallback::AlgorithmContext::own(algorithm, raw, id::DIGEST_FREECTX) }?;
     let parameters = std::ptr::null();
     let begun = forward!(algorithm, id::DIGEST_INIT, fn(*mut c_void, *const Param) -> c_int, 0, (raw, parameters));
     (begun == 1).then_some((theirs, length))
@@ -39,7 +39,7 @@ pub(super) unsafe extern "C" fn serialize<const ROOM: usize>(
 ) -> c_int {
     guard(0, || {
         // SAFETY: the context is ours.
-        let Some(this) = (unsafe { context::<Context<ROOM>>(ctx) }) else { return 0 };
+        let Some(this) = (unsafe { context::<DigestContext<ROOM>>(ctx) }) else { return 0 };
         let (block, found) = (this.digest.method().block, theirs(this));
         let Some((theirs, length)) = found else { return 0 };
         // SAFETY: a digest's state comes first in our context, and is all of the default provider's; both have `length` bytes, of which
@@ -68,7 +68,7 @@ pub(super) unsafe extern "C" fn deserialize<const ROOM: usize>(
 ) -> c_int {
     guard(0, || {
         // SAFETY: the context is ours.
-        let Some(this) = (unsafe { context::<Context<ROOM>>(ctx) }) else { return 0 };
+        let Some(this) = (unsafe { context::<DigestContext<ROOM>>(ctx) }) else { return 0 };
         let (block, found) = (this.digest.method().block, theirs(this));
         let Some((theirs, length)) = found else { return 0 };
         let done = forward!(

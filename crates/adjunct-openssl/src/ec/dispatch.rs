@@ -4,7 +4,7 @@
 use super::default_algorithm;
 use crate::abi::param::Param;
 use crate::abi::{self, guard, id};
-use crate::fallback::{Algorithm, Context, forward};
+use crate::fallback::{Algorithm, AlgorithmContext, forward};
 use crate::provider::{Provider, provider};
 use adjunct::catalogue::{Direction, Function};
 use adjunct::ops;
@@ -73,7 +73,7 @@ pub(crate) trait Signer: Sized {
     -> c_int;
 
     /// The default provider's context, which then does everything.
-    fn delegated(&self) -> Option<&Context>;
+    fn delegated(&self) -> Option<&AlgorithmContext>;
 
     /// The size by which the default provider's operations count, 0 for none.
     fn bits(&self) -> usize;
@@ -260,7 +260,7 @@ pub(crate) unsafe extern "C" fn get_params<S: Signer>(context: *mut c_void, para
 }
 
 /// A context of the default provider without a key.
-fn stock_new(algorithm: Algorithm) -> Option<Context> {
+fn stock_new(algorithm: Algorithm) -> Option<AlgorithmContext> {
     // Not the caller's property query: it may ask for us, and only the default provider is there.
     let (context, null) = (algorithm.provider_context(), std::ptr::null());
     let raw = forward!(
@@ -271,7 +271,7 @@ fn stock_new(algorithm: Algorithm) -> Option<Context> {
         (context, null)
     );
     // SAFETY: made by the algorithm just now.
-    unsafe { Context::own(algorithm, raw, id::SIGNATURE_FREECTX) }
+    unsafe { AlgorithmContext::own(algorithm, raw, id::SIGNATURE_FREECTX) }
 }
 
 /// What the default provider's contexts take or tell, by the function of that number.
@@ -294,7 +294,7 @@ pub(crate) fn stock_begin(
     digest: Option<&CStr>,
     key: *mut c_void,
     params: *const Param,
-) -> Option<Context> {
+) -> Option<AlgorithmContext> {
     let context = stock_new(algorithm)?;
     let (raw, function) = (context.raw(), purpose as c_int);
     let done = if purpose.is_digest() {
@@ -313,17 +313,17 @@ pub(crate) fn stock_begin(
 }
 
 /// Copies the default provider's context of `of`, if it has one.
-pub(crate) fn stock_copy(of: Option<&Context>) -> Option<Option<Context>> {
+pub(crate) fn stock_copy(of: Option<&AlgorithmContext>) -> Option<Option<AlgorithmContext>> {
     let Some(context) = of else { return Some(None) };
     let (algorithm, raw, null) = (context.algorithm(), context.raw(), std::ptr::null_mut());
     let copy = forward!(algorithm, id::SIGNATURE_DUPCTX, fn(*mut c_void) -> *mut c_void, null, (raw));
     // SAFETY: made by the algorithm just now.
-    unsafe { Context::own(algorithm, copy, id::SIGNATURE_FREECTX) }.map(Some)
+    unsafe { AlgorithmContext::own(algorithm, copy, id::SIGNATURE_FREECTX) }.map(Some)
 }
 
 /// Signs; `out`, with where its length goes and its room, may be null.
 pub(crate) fn stock_sign(
-    context: &Context,
+    context: &AlgorithmContext,
     function: c_int,
     (out, length, size): (*mut u8, *mut usize, usize),
     (data, data_length): (*const u8, usize),
@@ -339,7 +339,7 @@ pub(crate) fn stock_sign(
 }
 
 pub(crate) fn stock_verify(
-    context: &Context,
+    context: &AlgorithmContext,
     function: c_int,
     (signature, length): (*const u8, usize),
     (data, data_length): (*const u8, usize),
@@ -354,12 +354,12 @@ pub(crate) fn stock_verify(
     )
 }
 
-pub(crate) fn stock_set(context: &Context, params: *const Param) -> c_int {
+pub(crate) fn stock_set(context: &AlgorithmContext, params: *const Param) -> c_int {
     let (algorithm, raw) = (context.algorithm(), context.raw());
     forward!(algorithm, id::SIGNATURE_SET_CTX_PARAMS, fn(*mut c_void, *const Param) -> c_int, 0, (raw, params))
 }
 
-pub(crate) fn stock_get(context: &Context, params: *mut Param) -> c_int {
+pub(crate) fn stock_get(context: &AlgorithmContext, params: *mut Param) -> c_int {
     let (algorithm, raw) = (context.algorithm(), context.raw());
     forward!(algorithm, id::SIGNATURE_GET_CTX_PARAMS, fn(*mut c_void, *mut Param) -> c_int, 0, (raw, params))
 }

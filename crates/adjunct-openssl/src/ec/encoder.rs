@@ -9,7 +9,7 @@ use crate::abi::param::Param;
 use crate::abi::{self, Dispatch, OsslAlgorithm, guard, id};
 use crate::encoders::Encoders;
 use crate::entry;
-use crate::fallback::{Algorithm, Context, Library, Template, forward};
+use crate::fallback::{Algorithm, AlgorithmContext, Library, Template, forward};
 use crate::provider::{Provider, provider};
 use adjunct::config::Group;
 use std::ffi::{c_char, c_int, c_void};
@@ -50,7 +50,7 @@ const fn table<const INDEX: usize>() -> [Dispatch; 7] {
 
 /// A key being written.
 struct Encoder {
-    theirs: Context,
+    theirs: AlgorithmContext,
 }
 
 /// The default provider's encoder of that index, and its library.
@@ -77,7 +77,7 @@ unsafe extern "C" fn new<const INDEX: usize>(provctx: *mut c_void) -> *mut c_voi
         let context = algorithm.provider_context();
         let raw = forward!(algorithm, id::ENCODER_NEWCTX, fn(*mut c_void) -> *mut c_void, null, (context));
         // SAFETY: made by the algorithm just now.
-        let theirs = unsafe { Context::own(algorithm, raw, id::ENCODER_FREECTX) };
+        let theirs = unsafe { AlgorithmContext::own(algorithm, raw, id::ENCODER_FREECTX) };
         theirs.map_or(null, |theirs| abi::give(Encoder { theirs }))
     })
 }

@@ -1,6 +1,6 @@
 //! Elliptic-curve keys on the NIST curves: key exchange (ECDH, SP 800-56A).
 
-use super::{EcKey, State};
+use super::{ProviderEcKey, State};
 use crate::abi::build::Builder;
 use crate::abi::param::{self, INTEGER, OCTETS, OCTETS_PTR, Param, UNSIGNED, UTF8};
 use crate::abi::{self, Algorithm, Dispatch, guard, id};
@@ -11,7 +11,7 @@ use adjunct::Error;
 use adjunct::catalogue::{Direction, Function};
 use adjunct::memory::Shared;
 use adjunct::ops;
-use adjunct::ops::ec::{Key, MAX_FIELD};
+use adjunct::ops::ec::{EcKey, MAX_FIELD};
 use std::ffi::{c_int, c_void};
 use zeroize::Zeroizing;
 
@@ -24,7 +24,7 @@ pub static ALGORITHMS: &[Algorithm] = &[Algorithm {
 
 static FUNCTIONS: [Dispatch; 11] = [
     entry!(id::KEYEXCH_NEWCTX, newctx),
-    entry!(id::KEYEXCH_FREECTX, abi::freed::<Context>),
+    entry!(id::KEYEXCH_FREECTX, abi::freed::<EcdhContext>),
     entry!(id::KEYEXCH_DUPCTX, dupctx),
     entry!(id::KEYEXCH_INIT, init),
     entry!(id::KEYEXCH_SET_PEER, set_peer),
@@ -37,7 +37,7 @@ static FUNCTIONS: [Dispatch; 11] = [
 ];
 
 /// A key exchange.
-struct Context {
+struct EcdhContext {
     provider: &'static Provider,
     key: Option<Shared<State>>,
     peer: Option<Shared<State>>,
@@ -46,7 +46,7 @@ struct Context {
     /// The size of the curve where the default provider has it.
     bits: usize,
     /// The default provider's context, which then does everything.
-    delegated: Option<fallback::Context>,
+    delegated: Option<fallback::AlgorithmContext>,
 }
 
 unsafe extern "C" fn newctx(provctx: *mut c_void) -> *mut c_void {
@@ -54,14 +54,14 @@ unsafe extern "C" fn newctx(provctx: *mut c_void) -> *mut c_void {
         ops::attribute();
         // SAFETY: OpenSSL keeps the provider as long as its contexts.
         let provider = unsafe { provider(provctx) };
-        abi::give(Context { provider, key: None, peer: None, cofactor_mode: -1, bits: 0, delegated: None })
+        abi::give(EcdhContext { provider, key: None, peer: None, cofactor_mode: -1, bits: 0, delegated: None })
     })
 }
 
 unsafe extern "C" fn dupctx(context: *mut c_void) -> *mut c_void {
     guard(std::ptr::null_mut(), || {
         // SAFETY: a context of OpenSSL's.
-        let Some(c) = (unsafe { abi::context::<Context>(context) }) else { return std::ptr::null_mut() };
+        let Some(c) = (unsafe { abi::context::<EcdhContext>(context) }) else { return std::ptr::null_mut() };
         ops::attribute();
         let delegated = match &c.delegated {
             None => None,
@@ -70,18 +70,18 @@ unsafe extern "C" fn dupctx(context: *mut c_void) -> *mut c_void {
                 let null = std::ptr::null_mut();
                 let raw = forward!(algorithm, id::KEYEXCH_DUPCTX, fn(*mut c_void) -> *mut c_void, null, (raw));
                 // SAFETY: made by the algorithm just now.
-                match unsafe { fallback::Context::own(algorithm, raw, id::KEYEXCH_FREECTX) } {
+                match unsafe { fallback::AlgorithmContext::own(algorithm, raw, id::KEYEXCH_FREECTX) } {
                     Some(copy) => Some(copy),
                     None => return null,
                 }
             }
         };
         let (key, peer) = (c.key.clone(), c.peer.clone());
-        abi::give(Context { key, peer, delegated, ..*c })
+        abi::give(EcdhContext { key, peer, delegated, ..*c })
     })
 }
 
-impl Context {
+impl EcdhContext {
     /// Hands the exchange to the default provider, set up again as it was here.
     fn delegate(&mut self) -> bool {
         let set_up = || {
@@ -91,7 +91,7 @@ impl Context {
             let null = std::ptr::null_mut();
             let raw = forward!(algorithm, id::KEYEXCH_NEWCTX, fn(*mut c_void) -> *mut c_void, null, (context));
             // SAFETY: made by the algorithm just now.
-            let context = unsafe { fallback::Context::own(algorithm, raw, id::KEYEXCH_FREECTX) }?;
+            let context = unsafe { fallback::AlgorithmContext::own(algorithm, raw, id::KEYEXCH_FREECTX) }?;
             let raw = context.raw();
             let mut builder = Builder::default();
             builder.int(c"ecdh-cofactor-mode", self.cofactor_mode);
@@ -169,7 +169,7 @@ impl Context {
 
     /// The shared secret; `None` where a key is missing, or not one of those served here.
     fn secret<'a>(&self, out: &'a mut [u8; MAX_FIELD]) -> Option<Result<&'a [u8], Error>> {
-        fn key(state: &Option<Shared<State>>) -> Option<&Key> {
+        fn key(state: &Option<Shared<State>>) -> Option<&EcKey> {
             match state.as_deref() {
                 Some(State::Native(native)) => native.key.as_ref(),
                 _ => None,
@@ -182,7 +182,7 @@ impl Context {
 unsafe extern "C" fn init(context: *mut c_void, key: *mut c_void, params: *const Param) -> c_int {
     guard(0, || {
         // SAFETY: a context and a key of OpenSSL's.
-        let (c, key) = unsafe { (abi::context::<Context>(context), key.cast::<EcKey>().as_ref()) };
+        let (c, key) = unsafe { (abi::context::<EcdhContext>(context), key.cast::<ProviderEcKey>().as_ref()) };
         let (Some(c), Some(key)) = (c, key) else { return 0 };
         c.key = Some(key.state.clone());
         (c.peer, c.delegated, c.cofactor_mode) = (None, None, -1);
@@ -199,7 +199,7 @@ unsafe extern "C" fn init(context: *mut c_void, key: *mut c_void, params: *const
 unsafe extern "C" fn set_peer(context: *mut c_void, peer: *mut c_void) -> c_int {
     guard(0, || {
         // SAFETY: a context and a key of OpenSSL's.
-        let (c, peer) = unsafe { (abi::context::<Context>(context), peer.cast::<EcKey>().as_ref()) };
+        let (c, peer) = unsafe { (abi::context::<EcdhContext>(context), peer.cast::<ProviderEcKey>().as_ref()) };
         let (Some(c), Some(peer)) = (c, peer) else { return 0 };
         if c.delegated.is_none() {
             if let (Some(State::Native(ours)), State::Native(theirs)) = (c.key.as_deref(), &*peer.state)
@@ -227,7 +227,7 @@ unsafe extern "C" fn set_peer(context: *mut c_void, peer: *mut c_void) -> c_int 
 unsafe extern "C" fn derive(context: *mut c_void, out: *mut u8, length: *mut usize, size: usize) -> c_int {
     guard(0, || {
         // SAFETY: a context of OpenSSL's.
-        let Some(c) = (unsafe { abi::context::<Context>(context) }) else { return 0 };
+        let Some(c) = (unsafe { abi::context::<EcdhContext>(context) }) else { return 0 };
         if c.delegated.is_some() {
             return c.judged(out, length, size);
         }
@@ -287,13 +287,13 @@ unsafe extern "C" fn gettable_params(_context: *mut c_void, _provctx: *mut c_voi
 
 unsafe extern "C" fn set_params(context: *mut c_void, params: *const Param) -> c_int {
     // SAFETY: a context of OpenSSL's and its array.
-    guard(0, || unsafe { abi::context::<Context>(context).map_or(0, |c| c.set(params)) })
+    guard(0, || unsafe { abi::context::<EcdhContext>(context).map_or(0, |c| c.set(params)) })
 }
 
 unsafe extern "C" fn get_params(context: *mut c_void, params: *mut Param) -> c_int {
     guard(0, || {
         // SAFETY: a context of OpenSSL's.
-        let Some(c) = (unsafe { abi::context::<Context>(context) }) else { return 0 };
+        let Some(c) = (unsafe { abi::context::<EcdhContext>(context) }) else { return 0 };
         if c.delegated.is_none() {
             // SAFETY: the array is OpenSSL's.
             let answered = unsafe { param::iter_mut(params) }.all(|p| match p.name().to_bytes() {

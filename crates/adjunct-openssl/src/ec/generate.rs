@@ -9,7 +9,7 @@ use crate::fallback::{self, ExportCallback};
 use crate::provider::{Provider, provider};
 use adjunct::catalogue::{Direction, Function};
 use adjunct::ops;
-use adjunct::ops::ec::{Curve, Form, Key};
+use adjunct::ops::ec::{Curve, EcKey, Form};
 use std::ffi::{c_int, c_void};
 
 struct Generation {
@@ -173,6 +173,6 @@ impl Generation {
         if !keys {
             return Some(State::Native(self.plan.with_key(None)));
         }
-        Some(State::Native(self.plan.with_key(Some(Key::generate(curve).ok()?))))
+        Some(State::Native(self.plan.with_key(Some(EcKey::generate(curve).ok()?))))
     }
 }

@@ -1,16 +1,16 @@
 //! Elliptic-curve keys on the NIST curves: keys.
 
 use super::params::{self, NOT_NATIVE, NotNative};
-use super::{Delegated, EcKey, KEYPAIR, Native, State, generate, key, key_of};
+use super::{Delegated, KEYPAIR, Native, ProviderEcKey, State, generate, key, key_of};
 use crate::abi::build::Builder;
 use crate::abi::param::{self, Param};
 use crate::abi::reason::prov;
 use crate::abi::{self, Algorithm, Dispatch, guard, id};
 use crate::entry;
-use crate::fallback::{Context, forward};
+use crate::fallback::{AlgorithmContext, forward};
 use crate::provider::provider;
 use adjunct::memory::Shared;
-use adjunct::ops::ec::{Form, Key, MAX_POINT};
+use adjunct::ops::ec::{EcKey, Form, MAX_POINT};
 use std::ffi::{CStr, c_char, c_int, c_void};
 
 /// The names of this module's keys, as in the default provider.
@@ -25,7 +25,7 @@ pub static ALGORITHMS: &[Algorithm] = &[Algorithm {
 
 static FUNCTIONS: [Dispatch; 22] = [
     entry!(id::KEYMGMT_NEW, new),
-    entry!(id::KEYMGMT_FREE, abi::freed::<EcKey>),
+    entry!(id::KEYMGMT_FREE, abi::freed::<ProviderEcKey>),
     entry!(id::KEYMGMT_GEN_INIT, generate::init),
     entry!(id::KEYMGMT_GEN_SET_TEMPLATE, generate::set_template),
     entry!(id::KEYMGMT_GEN_SET_PARAMS, generate::set_params),
@@ -85,8 +85,8 @@ unsafe extern "C" fn has(keydata: *const c_void, selection: c_int) -> c_int {
 }
 
 fn has_parts(native: &Native, selection: c_int) -> bool {
-    let part = |bit, has: fn(&Key) -> bool| selection & bit == 0 || native.key.as_ref().is_some_and(has);
-    part(id::KEYMGMT_SELECT_PUBLIC_KEY, Key::has_public) && part(id::KEYMGMT_SELECT_PRIVATE_KEY, Key::has_private)
+    let part = |bit, has: fn(&EcKey) -> bool| selection & bit == 0 || native.key.as_ref().is_some_and(has);
+    part(id::KEYMGMT_SELECT_PUBLIC_KEY, EcKey::has_public) && part(id::KEYMGMT_SELECT_PRIVATE_KEY, EcKey::has_private)
 }
 
 unsafe extern "C" fn validate(keydata: *const c_void, selection: c_int, check: c_int) -> c_int {
@@ -100,7 +100,7 @@ unsafe extern "C" fn validate(keydata: *const c_void, selection: c_int, check: c
             State::Empty => 0,
             // The point is on the curve, whose cofactor is 1, and the scalar in range, or the key would not be native.
             State::Native(native) => {
-                let pair = selection & KEYPAIR != KEYPAIR || native.key.as_ref().is_some_and(Key::is_pair);
+                let pair = selection & KEYPAIR != KEYPAIR || native.key.as_ref().is_some_and(EcKey::is_pair);
                 if has_parts(native, selection) && pair {
                     return 1;
                 }
@@ -150,7 +150,7 @@ fn same_native(a: &Native, b: &Native, selection: c_int) -> bool {
 unsafe extern "C" fn import(keydata: *mut c_void, selection: c_int, params: *const Param) -> c_int {
     guard(0, || {
         // SAFETY: a key of OpenSSL's; it imports into one that nobody else has yet.
-        let Some(ec) = (unsafe { abi::context::<EcKey>(keydata) }) else { return 0 };
+        let Some(ec) = (unsafe { abi::context::<ProviderEcKey>(keydata) }) else { return 0 };
         if selection & id::KEYMGMT_SELECT_DOMAIN_PARAMETERS == 0 {
             return 0;
         }
@@ -188,7 +188,7 @@ unsafe extern "C" fn export(
                 if selection & id::KEYMGMT_SELECT_DOMAIN_PARAMETERS == 0 || half {
                     return 0;
                 }
-                let secret = |key: &Key| key.has_private() && key.private().is_none();
+                let secret = |key: &EcKey| key.has_private() && key.private().is_none();
                 if selection & id::KEYMGMT_SELECT_PRIVATE_KEY != 0 && native.key.as_ref().is_some_and(secret) {
                     ec.provider.core.raise(prov::NOT_A_PRIVATE_KEY.with(c"its number is not given out"));
                     return 0;
@@ -221,13 +221,13 @@ unsafe extern "C" fn dup(keydata: *const c_void, selection: c_int) -> *mut c_voi
         // SAFETY: a key of OpenSSL's.
         let Some(ec) = (unsafe { key(keydata) }) else { return std::ptr::null_mut() };
         match copy(ec, selection) {
-            Some(state) => abi::give(EcKey { provider: ec.provider, state }),
+            Some(state) => abi::give(ProviderEcKey { provider: ec.provider, state }),
             None => std::ptr::null_mut(),
         }
     })
 }
 
-fn copy(ec: &EcKey, selection: c_int) -> Option<Shared<State>> {
+fn copy(ec: &ProviderEcKey, selection: c_int) -> Option<Shared<State>> {
     let state = &ec.state;
     let (parameters, public, private) = (
         selection & id::KEYMGMT_SELECT_DOMAIN_PARAMETERS != 0,
@@ -244,7 +244,7 @@ fn copy(ec: &EcKey, selection: c_int) -> Option<Shared<State>> {
             let key = if public {
                 key.and_then(|key| key.public_only().ok())
             } else if private {
-                key.and_then(Key::private).and_then(|scalar| Key::new(native.curve, None, Some(scalar)).ok())
+                key.and_then(EcKey::private).and_then(|scalar| EcKey::new(native.curve, None, Some(scalar)).ok())
             } else {
                 None
             };
@@ -256,7 +256,7 @@ fn copy(ec: &EcKey, selection: c_int) -> Option<Shared<State>> {
             let raw =
                 forward!(algorithm, id::KEYMGMT_DUP, fn(*const c_void, c_int) -> *mut c_void, null, (raw, selection));
             // SAFETY: made by the algorithm just now.
-            let object = unsafe { Context::own(algorithm, raw, id::KEYMGMT_FREE) }?;
+            let object = unsafe { AlgorithmContext::own(algorithm, raw, id::KEYMGMT_FREE) }?;
             Shared::new(State::Delegated(Delegated::own(ec.provider, object))).ok()
         }
     }
@@ -296,7 +296,7 @@ unsafe extern "C" fn settable_params(_provctx: *mut c_void) -> *const Param {
 unsafe extern "C" fn set_params(keydata: *mut c_void, params: *const Param) -> c_int {
     guard(0, || {
         // SAFETY: a key of OpenSSL's, which answers for nobody using it meanwhile.
-        let Some(ec) = (unsafe { abi::context::<EcKey>(keydata) }) else { return 0 };
+        let Some(ec) = (unsafe { abi::context::<ProviderEcKey>(keydata) }) else { return 0 };
         let state = match &*ec.state {
             State::Empty => return 0,
             State::Delegated(d) => return d.call(id::KEYMGMT_SET_PARAMS, params.cast_mut()),
@@ -321,7 +321,7 @@ unsafe extern "C" fn set_params(keydata: *mut c_void, params: *const Param) -> c
 /// # Safety
 /// `params` is OpenSSL's.
 unsafe fn changed(native: &Native, params: *const Param) -> Result<Native, NotNative> {
-    let private = native.key.as_ref().and_then(Key::private);
+    let private = native.key.as_ref().and_then(EcKey::private);
     let mut changed = native.with_key(None);
     let mut public = None;
     // SAFETY: the caller passes OpenSSL's parameter array, which ends and lives through the call.
@@ -342,20 +342,20 @@ unsafe fn changed(native: &Native, params: *const Param) -> Result<Native, NotNa
     if public.is_none() {
         changed.key = native.key.clone();
     } else {
-        changed.key = Some(Key::new(native.curve, public, private)?);
+        changed.key = Some(EcKey::new(native.curve, public, private)?);
     }
     Ok(changed)
 }
 
 /// The key with `params` set, in the default provider.
-fn moved(ec: &EcKey, native: &Native, params: *const Param) -> Option<Delegated> {
+fn moved(ec: &ProviderEcKey, native: &Native, params: *const Param) -> Option<Delegated> {
     let copy = native.with_key(None);
     let key = native.key.as_ref();
     let mut encoded = [0; MAX_POINT];
     let public = native.public_part(Form::Uncompressed, &mut encoded);
-    let private = key.and_then(Key::private);
+    let private = key.and_then(EcKey::private);
     let copy = match key {
-        Some(_) => copy.with_key(Some(Key::new(native.curve, public, private).ok()?)),
+        Some(_) => copy.with_key(Some(EcKey::new(native.curve, public, private).ok()?)),
         None => copy,
     };
     copy.twin(ec.provider)?;

@@ -16,11 +16,11 @@ mod signing;
 use crate::abi::build::Builder;
 use crate::abi::param::{Param, UNSIGNED, UTF8};
 use crate::abi::{self, id};
-use crate::fallback::{Algorithm, Context, forward};
+use crate::fallback::{Algorithm, AlgorithmContext, forward};
 use crate::provider::Provider;
 use adjunct::memory::Shared;
 use adjunct::ops;
-use adjunct::ops::ec::{Curve, Form, Group, Key, MAX_FIELD, MAX_POINT};
+use adjunct::ops::ec::{Curve, EcKey, Form, Group, MAX_FIELD, MAX_POINT};
 use std::ffi::{CStr, c_int, c_void};
 use std::sync::OnceLock;
 use zeroize::Zeroizing;
@@ -30,7 +30,7 @@ pub(crate) const KEYPAIR: c_int = id::KEYMGMT_SELECT_PRIVATE_KEY | id::KEYMGMT_S
 
 /// What OpenSSL holds as key data. Operations keep a reference to the state they started with.
 #[derive(Debug)]
-pub struct EcKey {
+pub struct ProviderEcKey {
     provider: &'static Provider,
     state: Shared<State>,
 }
@@ -39,14 +39,14 @@ pub struct EcKey {
 ///
 /// # Safety
 /// `key` is null or came from [`key_of`] and has not been freed.
-unsafe fn key<'a>(key: *const c_void) -> Option<&'a EcKey> {
+unsafe fn key<'a>(key: *const c_void) -> Option<&'a ProviderEcKey> {
     // SAFETY: the caller passes null or a key from `key_of` that has not been freed.
-    unsafe { key.cast::<EcKey>().as_ref() }
+    unsafe { key.cast::<ProviderEcKey>().as_ref() }
 }
 
 /// A new key for OpenSSL; null where there is no memory for it.
 fn key_of(provider: &'static Provider, state: State) -> *mut c_void {
-    Shared::new(state).map_or(std::ptr::null_mut(), |state| abi::give(EcKey { provider, state }))
+    Shared::new(state).map_or(std::ptr::null_mut(), |state| abi::give(ProviderEcKey { provider, state }))
 }
 
 /// A key.
@@ -68,16 +68,16 @@ pub struct Native {
     group_form: Form,
     key_form: Form,
     include_public: bool,
-    key: Option<Key>,
+    key: Option<EcKey>,
     twin: OnceLock<Option<Delegated>>,
 }
 
 /// A key of the default provider.
 #[derive(Debug)]
 pub struct Delegated {
-    object: Context,
+    object: AlgorithmContext,
     bits: usize,
-    signer: OnceLock<Option<Key>>,
+    signer: OnceLock<Option<EcKey>>,
 }
 
 impl Delegated {
@@ -86,7 +86,7 @@ impl Delegated {
     }
 
     /// Takes over a finished key made by the default provider's key management.
-    fn own(provider: &Provider, object: Context) -> Delegated {
+    fn own(provider: &Provider, object: AlgorithmContext) -> Delegated {
         let mut delegated = Delegated { object, bits: 0, signer: OnceLock::new() };
         delegated.measure(provider);
         delegated
@@ -99,7 +99,7 @@ impl Delegated {
         let context = algorithm.provider_context();
         let raw = forward!(algorithm, id::KEYMGMT_NEW, fn(*mut c_void) -> *mut c_void, null, (context));
         // SAFETY: made by the algorithm just now.
-        let object = unsafe { Context::own(algorithm, raw, id::KEYMGMT_FREE) }?;
+        let object = unsafe { AlgorithmContext::own(algorithm, raw, id::KEYMGMT_FREE) }?;
         Some(Delegated { object, bits: 0, signer: OnceLock::new() })
     }
 
@@ -139,11 +139,11 @@ impl Delegated {
     }
 
     /// The private key as the core signs with it, on a curve whose signatures the lanes share the work of; made at the first call.
-    fn signer(&self, provider: &Provider) -> Option<&Key> {
+    fn signer(&self, provider: &Provider) -> Option<&EcKey> {
         self.signer.get_or_init(|| self.make_signer(provider)).as_ref()
     }
 
-    fn make_signer(&self, provider: &Provider) -> Option<Key> {
+    fn make_signer(&self, provider: &Provider) -> Option<EcKey> {
         let ask = |request: &mut [Param; 2]| {
             let asked = || self.call(id::KEYMGMT_GET_PARAMS, request.as_mut_ptr());
             provider.fallback()?.errors().quietly(asked).eq(&1).then_some(())
@@ -160,7 +160,7 @@ impl Delegated {
         let mut scalar = Zeroizing::new([0; MAX_FIELD]);
         let scalar = &mut scalar[..group.field_len()];
         request[0].get_number(scalar)?;
-        Key::new(group, None, Some(scalar)).ok()
+        EcKey::new(group, None, Some(scalar)).ok()
     }
 
     /// Calls a function that takes the key and a parameter array.
@@ -171,14 +171,14 @@ impl Delegated {
 }
 
 impl Native {
-    fn new(curve: Curve, key: Option<Key>) -> Native {
+    fn new(curve: Curve, key: Option<EcKey>) -> Native {
         let form = Form::Uncompressed;
         let twin = OnceLock::new();
         Native { curve, group_form: form, key_form: form, include_public: true, key, twin }
     }
 
     /// Copies the parameters and settings, with `key` in place of this key.
-    fn with_key(&self, key: Option<Key>) -> Native {
+    fn with_key(&self, key: Option<EcKey>) -> Native {
         let &Native { curve, group_form, key_form, include_public, .. } = self;
         Native { curve, group_form, key_form, include_public, key, twin: OnceLock::new() }
     }

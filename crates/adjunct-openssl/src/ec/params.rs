@@ -5,7 +5,7 @@ use crate::abi::build::Builder;
 use crate::abi::id;
 use crate::abi::param::{self, INTEGER, OCTETS, Param, UNSIGNED, UTF8};
 use adjunct::Error;
-use adjunct::ops::ec::{Form, Key, MAX_FIELD, MAX_POINT};
+use adjunct::ops::ec::{EcKey, Form, MAX_FIELD, MAX_POINT};
 use std::ffi::c_int;
 use zeroize::Zeroizing;
 
@@ -168,7 +168,7 @@ pub(super) unsafe fn import(selection: c_int, params: *const Param) -> Result<Na
         _ => None,
     };
     if public.is_some() || private.is_some() {
-        native.key = Some(Key::new(curve, public, private)?);
+        native.key = Some(EcKey::new(curve, public, private)?);
     }
     Ok(native)
 }
@@ -186,7 +186,7 @@ pub(super) fn describe(native: &Native, selection: c_int, builder: &mut Builder)
             builder.octets(c"pub", public);
         }
         if selection & id::KEYMGMT_SELECT_PRIVATE_KEY != 0
-            && let Some(private) = native.key.as_ref().and_then(Key::private)
+            && let Some(private) = native.key.as_ref().and_then(EcKey::private)
         {
             builder.number(c"priv", private);
         }
@@ -230,7 +230,7 @@ pub(super) fn answer(native: &Native, p: &mut Param) -> Option<bool> {
             }
             None => true,
         },
-        b"priv" => match native.key.as_ref().and_then(Key::private) {
+        b"priv" => match native.key.as_ref().and_then(EcKey::private) {
             Some(private) => p.set_number(private),
             None => true,
         },

@@ -3,7 +3,7 @@
 use super::dispatch::{
     Signer, digest_init, dupctx, get_params, gettable_params, init, newctx, set_params, settable_params, sign, verify,
 };
-use super::signing::Context;
+use super::signing::EcdsaContext;
 use crate::abi::{self, Algorithm, Dispatch, guard, id};
 use crate::entry;
 use crate::fallback::forward;
@@ -19,23 +19,23 @@ pub static ALGORITHMS: &[Algorithm] = &[Algorithm {
 
 // None that digests and signs at once: EVP lets such a context be used once, and stock's is used again.
 static FUNCTIONS: [Dispatch; 18] = [
-    entry!(id::SIGNATURE_NEWCTX, newctx::<Context>),
-    entry!(id::SIGNATURE_FREECTX, abi::freed::<Context>),
-    entry!(id::SIGNATURE_DUPCTX, dupctx::<Context>),
-    entry!(id::SIGNATURE_SIGN_INIT, init::<Context, { id::SIGNATURE_SIGN_INIT }>),
-    entry!(id::SIGNATURE_SIGN, sign::<Context, { id::SIGNATURE_SIGN }>),
-    entry!(id::SIGNATURE_VERIFY_INIT, init::<Context, { id::SIGNATURE_VERIFY_INIT }>),
-    entry!(id::SIGNATURE_VERIFY, verify::<Context, { id::SIGNATURE_VERIFY }>),
-    entry!(id::SIGNATURE_DIGEST_SIGN_INIT, digest_init::<Context, { id::SIGNATURE_DIGEST_SIGN_INIT }>),
+    entry!(id::SIGNATURE_NEWCTX, newctx::<EcdsaContext>),
+    entry!(id::SIGNATURE_FREECTX, abi::freed::<EcdsaContext>),
+    entry!(id::SIGNATURE_DUPCTX, dupctx::<EcdsaContext>),
+    entry!(id::SIGNATURE_SIGN_INIT, init::<EcdsaContext, { id::SIGNATURE_SIGN_INIT }>),
+    entry!(id::SIGNATURE_SIGN, sign::<EcdsaContext, { id::SIGNATURE_SIGN }>),
+    entry!(id::SIGNATURE_VERIFY_INIT, init::<EcdsaContext, { id::SIGNATURE_VERIFY_INIT }>),
+    entry!(id::SIGNATURE_VERIFY, verify::<EcdsaContext, { id::SIGNATURE_VERIFY }>),
+    entry!(id::SIGNATURE_DIGEST_SIGN_INIT, digest_init::<EcdsaContext, { id::SIGNATURE_DIGEST_SIGN_INIT }>),
     entry!(id::SIGNATURE_DIGEST_SIGN_UPDATE, digest_sign_update),
     entry!(id::SIGNATURE_DIGEST_SIGN_FINAL, digest_sign_final),
-    entry!(id::SIGNATURE_DIGEST_VERIFY_INIT, digest_init::<Context, { id::SIGNATURE_DIGEST_VERIFY_INIT }>),
+    entry!(id::SIGNATURE_DIGEST_VERIFY_INIT, digest_init::<EcdsaContext, { id::SIGNATURE_DIGEST_VERIFY_INIT }>),
     entry!(id::SIGNATURE_DIGEST_VERIFY_UPDATE, digest_verify_update),
     entry!(id::SIGNATURE_DIGEST_VERIFY_FINAL, digest_verify_final),
-    entry!(id::SIGNATURE_GET_CTX_PARAMS, get_params::<Context>),
-    entry!(id::SIGNATURE_GETTABLE_CTX_PARAMS, gettable_params::<Context>),
-    entry!(id::SIGNATURE_SET_CTX_PARAMS, set_params::<Context>),
-    entry!(id::SIGNATURE_SETTABLE_CTX_PARAMS, settable_params::<Context>),
+    entry!(id::SIGNATURE_GET_CTX_PARAMS, get_params::<EcdsaContext>),
+    entry!(id::SIGNATURE_GETTABLE_CTX_PARAMS, gettable_params::<EcdsaContext>),
+    entry!(id::SIGNATURE_SET_CTX_PARAMS, set_params::<EcdsaContext>),
+    entry!(id::SIGNATURE_SETTABLE_CTX_PARAMS, settable_params::<EcdsaContext>),
     Dispatch::END,
 ];
 
@@ -44,7 +44,7 @@ static FUNCTIONS: [Dispatch; 18] = [
 unsafe fn pass(context: *mut c_void, function: c_int, data: *const u8, length: usize) -> c_int {
     guard(0, || {
         // SAFETY: the caller passes null or a live context of this module, which OpenSSL uses from one thread at a time.
-        let Some(c) = (unsafe { abi::context::<Context>(context) }) else { return 0 };
+        let Some(c) = (unsafe { abi::context::<EcdsaContext>(context) }) else { return 0 };
         match c.delegated() {
             // SAFETY: the caller passes `length` readable bytes at `data`.
             None => c_int::from(c.update(unsafe { abi::slice(data, length) })),
@@ -69,7 +69,7 @@ unsafe extern "C" fn digest_verify_update(context: *mut c_void, data: *const u8,
 unsafe extern "C" fn digest_sign_final(context: *mut c_void, out: *mut u8, length: *mut usize, size: usize) -> c_int {
     guard(0, || {
         // SAFETY: OpenSSL passes null or a live context of this module, and uses it from one thread at a time.
-        let Some(c) = (unsafe { abi::context::<Context>(context) }) else { return 0 };
+        let Some(c) = (unsafe { abi::context::<EcdsaContext>(context) }) else { return 0 };
         let Some(stock) = c.delegated() else {
             if out.is_null() {
                 // SAFETY: `out` is null, which asks for the size, and OpenSSL passes a place for the length.
@@ -89,7 +89,7 @@ unsafe extern "C" fn digest_sign_final(context: *mut c_void, out: *mut u8, lengt
             (raw, out, length, size)
         );
         if done == 1 && !out.is_null() {
-            c.done(Context::SIGN);
+            c.done(EcdsaContext::SIGN);
         }
         done
     })
@@ -98,7 +98,7 @@ unsafe extern "C" fn digest_sign_final(context: *mut c_void, out: *mut u8, lengt
 unsafe extern "C" fn digest_verify_final(context: *mut c_void, signature: *const u8, length: usize) -> c_int {
     guard(0, || {
         // SAFETY: OpenSSL passes null or a live context of this module, and uses it from one thread at a time.
-        let Some(c) = (unsafe { abi::context::<Context>(context) }) else { return 0 };
+        let Some(c) = (unsafe { abi::context::<EcdsaContext>(context) }) else { return 0 };
         let Some(stock) = c.delegated() else {
             if length == 0 {
                 return c.verify_nothing();
@@ -117,7 +117,7 @@ unsafe extern "C" fn digest_verify_final(context: *mut c_void, signature: *const
             (raw, signature, length)
         );
         if done >= 0 {
-            c.done(Context::VERIFY);
+            c.done(EcdsaContext::VERIFY);
         }
         done
     })

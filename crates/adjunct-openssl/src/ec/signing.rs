@@ -1,7 +1,7 @@
 //! The state of an ECDSA context, and its operations.
 
 use super::dispatch::{Purpose, Signer, stock_begin, stock_copy, stock_get, stock_set, stock_sign, stock_verify};
-use super::{EcKey, State};
+use super::{ProviderEcKey, State};
 use crate::abi::build::Builder;
 use crate::abi::param::{self, OCTETS, Param, UNSIGNED, UTF8};
 use crate::abi::reason::prov;
@@ -12,11 +12,11 @@ use adjunct::catalogue::{Direction, Function};
 use adjunct::memory::Shared;
 use adjunct::ops;
 use adjunct::ops::digest::{Digest, MAX_SIZE, Method};
-use adjunct::ops::ec::{Key, MAX_SIGNATURE};
+use adjunct::ops::ec::{EcKey, MAX_SIGNATURE};
 use std::ffi::{CStr, c_char, c_int, c_void};
 
 /// A signing or verifying context.
-pub(super) struct Context {
+pub(super) struct EcdsaContext {
     provider: &'static Provider,
     purpose: Option<Purpose>,
     key: Option<Shared<State>>,
@@ -27,10 +27,10 @@ pub(super) struct Context {
     /// The size of the curve where the default provider has it.
     bits: usize,
     /// The default provider's context, which then does everything.
-    delegated: Option<fallback::Context>,
+    delegated: Option<fallback::AlgorithmContext>,
 }
 
-impl Signer for Context {
+impl Signer for EcdsaContext {
     const NAME: &'static CStr = c"ECDSA";
     const SIGN: Function = Function::EcdsaSign;
     const VERIFY: Function = Function::EcdsaVerify;
@@ -47,8 +47,8 @@ impl Signer for Context {
         Param::END,
     ];
 
-    fn new(provider: &'static Provider) -> Context {
-        Context {
+    fn new(provider: &'static Provider) -> EcdsaContext {
+        EcdsaContext {
             provider,
             purpose: None,
             key: None,
@@ -60,10 +60,10 @@ impl Signer for Context {
         }
     }
 
-    fn duplicate(&self) -> Option<Context> {
+    fn duplicate(&self) -> Option<EcdsaContext> {
         let delegated = stock_copy(self.delegated())?;
         let (key, digest) = (self.key.clone(), self.digest.clone());
-        Some(Context { key, digest, delegated, ..*self })
+        Some(EcdsaContext { key, digest, delegated, ..*self })
     }
 
     unsafe fn init(
@@ -75,7 +75,7 @@ impl Signer for Context {
     ) -> c_int {
         // SAFETY: the caller passes OpenSSL's pointers: a key of this module's key management or null, and a C string or null.
         let (key, name) =
-            unsafe { (key.cast::<EcKey>().as_ref(), (!digest.is_null()).then(|| CStr::from_ptr(digest))) };
+            unsafe { (key.cast::<ProviderEcKey>().as_ref(), (!digest.is_null()).then(|| CStr::from_ptr(digest))) };
         match key {
             Some(key) => self.key = Some(key.state.clone()),
             None if self.key.is_none() => {
@@ -112,7 +112,7 @@ impl Signer for Context {
         1
     }
 
-    fn delegated(&self) -> Option<&fallback::Context> {
+    fn delegated(&self) -> Option<&fallback::AlgorithmContext> {
         self.delegated.as_ref()
     }
 
@@ -233,7 +233,7 @@ impl Signer for Context {
     }
 }
 
-impl Context {
+impl EcdsaContext {
     /// The method of a digest OpenSSL names, where ECDSA takes it here: no extendable-output function, and none that an engine
     /// replaces.
     fn method_of(&self, name: &str) -> Option<&'static Method> {
@@ -250,10 +250,15 @@ impl Context {
     }
 
     /// The default provider's context for this operation, and the size of the curve.
-    fn stock(&self, purpose: Purpose, name: Option<&CStr>, params: *const Param) -> Option<(fallback::Context, usize)> {
+    fn stock(
+        &self,
+        purpose: Purpose,
+        name: Option<&CStr>,
+        params: *const Param,
+    ) -> Option<(fallback::AlgorithmContext, usize)> {
         // SAFETY: the array is OpenSSL's, or null.
         unsafe { self.provider.adopt_digests(name, params) };
-        let algorithm = self.provider.fallback()?.algorithm(id::OP_SIGNATURE, Context::NAME)?;
+        let algorithm = self.provider.fallback()?.algorithm(id::OP_SIGNATURE, EcdsaContext::NAME)?;
         let key = self.key.as_ref()?.delegated(self.provider)?;
         let context = stock_begin(algorithm, purpose, name, key.object.raw(), params)?;
         Some((context, key.bits))
@@ -261,14 +266,14 @@ impl Context {
 
     /// The default provider's context with what has been set here: what is refused is refused by it, with its errors. Where data
     /// has passed here, it is one for a digest: from 3.4 on, one that digests takes what is signed by it for the message.
-    fn judge(&self) -> Option<fallback::Context> {
+    fn judge(&self) -> Option<fallback::AlgorithmContext> {
         self.judge_as(match self.purpose? {
             Purpose::Sign | Purpose::DigestSign | Purpose::SignMessage => Purpose::Sign,
             Purpose::Verify | Purpose::DigestVerify | Purpose::VerifyMessage => Purpose::Verify,
         })
     }
 
-    fn judge_as(&self, purpose: Purpose) -> Option<fallback::Context> {
+    fn judge_as(&self, purpose: Purpose) -> Option<fallback::AlgorithmContext> {
         let mut builder = Builder::default();
         let mut buffer = [0; ROOM];
         let name = self.method.map(|method| terminated(method.name, &mut buffer));
@@ -298,7 +303,7 @@ impl Context {
         1
     }
 
-    fn key(&self) -> Option<&Key> {
+    fn key(&self) -> Option<&EcKey> {
         match self.key.as_deref() {
             Some(State::Native(native)) => native.key.as_ref(),
             Some(State::Delegated(key)) => key.signer(self.provider),

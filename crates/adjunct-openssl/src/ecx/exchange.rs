@@ -26,7 +26,7 @@ macro_rules! table {
     ($($more:expr),* $(,)?) => {
         [
             entry!(id::KEYEXCH_NEWCTX, newctx),
-            entry!(id::KEYEXCH_FREECTX, abi::freed::<Context>),
+            entry!(id::KEYEXCH_FREECTX, abi::freed::<EcxExchangeContext>),
             entry!(id::KEYEXCH_DUPCTX, dupctx),
             entry!(id::KEYEXCH_INIT, init),
             entry!(id::KEYEXCH_SET_PEER, set_peer),
@@ -53,7 +53,7 @@ unsafe extern "C" fn gettable_params(_context: *mut c_void, _provctx: *mut c_voi
 
 /// A key exchange.
 #[derive(Clone)]
-struct Context {
+struct EcxExchangeContext {
     provider: &'static Provider,
     key: Option<Shared<Pair>>,
     peer: Option<Shared<Pair>>,
@@ -64,7 +64,7 @@ unsafe extern "C" fn newctx(provctx: *mut c_void) -> *mut c_void {
         ops::attribute();
         // SAFETY: OpenSSL keeps the provider as long as its contexts.
         let provider = unsafe { provider(provctx) };
-        abi::give(Context { provider, key: None, peer: None })
+        abi::give(EcxExchangeContext { provider, key: None, peer: None })
     })
 }
 
@@ -72,7 +72,7 @@ unsafe extern "C" fn dupctx(context: *mut c_void) -> *mut c_void {
     guard(std::ptr::null_mut(), || {
         ops::attribute();
         // SAFETY: a context of OpenSSL's.
-        let copy = unsafe { abi::context::<Context>(context) }.map(|c| c.clone());
+        let copy = unsafe { abi::context::<EcxExchangeContext>(context) }.map(|c| c.clone());
         copy.map_or(std::ptr::null_mut(), abi::give)
     })
 }
@@ -80,7 +80,7 @@ unsafe extern "C" fn dupctx(context: *mut c_void) -> *mut c_void {
 unsafe extern "C" fn init(context: *mut c_void, key: *mut c_void, _params: *const Param) -> c_int {
     guard(0, || {
         // SAFETY: a context and a key of OpenSSL's.
-        let (c, key) = unsafe { (abi::context::<Context>(context), key.cast::<EcxKey>().as_ref()) };
+        let (c, key) = unsafe { (abi::context::<EcxExchangeContext>(context), key.cast::<EcxKey>().as_ref()) };
         let (Some(c), Some(key)) = (c, key) else { return 0 };
         c.key = Some(key.pair.clone());
         1
@@ -90,7 +90,7 @@ unsafe extern "C" fn init(context: *mut c_void, key: *mut c_void, _params: *cons
 unsafe extern "C" fn set_peer(context: *mut c_void, peer: *mut c_void) -> c_int {
     guard(0, || {
         // SAFETY: a context and a key of OpenSSL's.
-        let (c, peer) = unsafe { (abi::context::<Context>(context), peer.cast::<EcxKey>().as_ref()) };
+        let (c, peer) = unsafe { (abi::context::<EcxExchangeContext>(context), peer.cast::<EcxKey>().as_ref()) };
         let (Some(c), Some(peer)) = (c, peer) else { return 0 };
         c.peer = Some(peer.pair.clone());
         1
@@ -100,7 +100,7 @@ unsafe extern "C" fn set_peer(context: *mut c_void, peer: *mut c_void) -> c_int 
 unsafe extern "C" fn derive(context: *mut c_void, out: *mut u8, length: *mut usize, size: usize) -> c_int {
     guard(0, || {
         // SAFETY: a context of OpenSSL's.
-        let Some(c) = (unsafe { abi::context::<Context>(context) }) else { return 0 };
+        let Some(c) = (unsafe { abi::context::<EcxExchangeContext>(context) }) else { return 0 };
         let private = c.key.as_ref().and_then(|pair| pair.private.as_ref());
         let public = c.peer.as_ref().and_then(|pair| pair.public.as_ref());
         let (Some(private), Some(public)) = (private, public) else {

@@ -6,7 +6,7 @@ use crate::abi::param::{self, INTEGER, OCTETS, Param, UTF8};
 use crate::abi::reason::prov;
 use crate::abi::{self, Algorithm, Dispatch, guard, id};
 use crate::entry;
-use crate::fallback::{self, Context, forward};
+use crate::fallback::{self, AlgorithmContext, forward};
 use crate::provider::{Provider, provider};
 use adjunct::catalogue::{Direction, Function};
 use adjunct::memory::Shared;
@@ -282,7 +282,7 @@ unsafe extern "C" fn get_params<const ED: bool>(keydata: *mut c_void, params: *m
 }
 
 /// Calls a function of the default provider that takes a key and a parameter array.
-fn with_params(key: &Context, function: c_int, params: *mut Param) -> c_int {
+fn with_params(key: &AlgorithmContext, function: c_int, params: *mut Param) -> c_int {
     let (algorithm, raw) = (key.algorithm(), key.raw());
     forward!(algorithm, function, fn(*mut c_void, *mut Param) -> c_int, 0, (raw, params))
 }

@@ -7,7 +7,7 @@ pub mod signature;
 use crate::abi::build::Builder;
 use crate::abi::id;
 use crate::abi::param::Param;
-use crate::fallback::{Context, forward};
+use crate::fallback::{AlgorithmContext, forward};
 use crate::provider::Provider;
 use adjunct::Error;
 use adjunct::memory::Shared;
@@ -58,12 +58,12 @@ impl Pair {
     }
 
     /// A copy of this key in the default provider, for what only that provider can do; an empty key gives an empty copy.
-    fn delegated<const ED: bool>(&self, provider: &Provider) -> Option<Context> {
+    fn delegated<const ED: bool>(&self, provider: &Provider) -> Option<AlgorithmContext> {
         let algorithm = provider.fallback()?.algorithm(id::OP_KEYMGMT, type_name::<ED>())?;
         let (context, null) = (algorithm.provider_context(), std::ptr::null_mut());
         let raw = forward!(algorithm, id::KEYMGMT_NEW, fn(*mut c_void) -> *mut c_void, null, (context));
         // SAFETY: made by the algorithm just now.
-        let key = unsafe { Context::own(algorithm, raw, id::KEYMGMT_FREE) }?;
+        let key = unsafe { AlgorithmContext::own(algorithm, raw, id::KEYMGMT_FREE) }?;
         if self.public.is_none() && self.private.is_none() {
             return Some(key);
         }
@@ -79,7 +79,7 @@ impl Pair {
 }
 
 /// The default provider's result of an import into one of its keys.
-fn import_into(key: &Context, selection: c_int, params: *const Param) -> c_int {
+fn import_into(key: &AlgorithmContext, selection: c_int, params: *const Param) -> c_int {
     let (algorithm, raw) = (key.algorithm(), key.raw());
     forward!(algorithm, id::KEYMGMT_IMPORT, fn(*mut c_void, c_int, *const Param) -> c_int, 0, (raw, selection, params))
 }

@@ -37,15 +37,15 @@ static MESSAGE: &[Algorithm] = &[Algorithm { names: NAMES, dispatch: &MESSAGE_FU
 macro_rules! table {
     ($($more:expr),* $(,)?) => {
         [
-            entry!(id::SIGNATURE_NEWCTX, newctx::<Context>),
-            entry!(id::SIGNATURE_FREECTX, abi::freed::<Context>),
-            entry!(id::SIGNATURE_DUPCTX, dupctx::<Context>),
-            entry!(id::SIGNATURE_DIGEST_SIGN_INIT, digest_init::<Context, { id::SIGNATURE_DIGEST_SIGN_INIT }>),
-            entry!(id::SIGNATURE_DIGEST_SIGN, sign::<Context, { id::SIGNATURE_DIGEST_SIGN }>),
-            entry!(id::SIGNATURE_DIGEST_VERIFY_INIT, digest_init::<Context, { id::SIGNATURE_DIGEST_VERIFY_INIT }>),
-            entry!(id::SIGNATURE_DIGEST_VERIFY, verify::<Context, { id::SIGNATURE_DIGEST_VERIFY }>),
-            entry!(id::SIGNATURE_GET_CTX_PARAMS, get_params::<Context>),
-            entry!(id::SIGNATURE_GETTABLE_CTX_PARAMS, gettable_params::<Context>),
+            entry!(id::SIGNATURE_NEWCTX, newctx::<EddsaContext>),
+            entry!(id::SIGNATURE_FREECTX, abi::freed::<EddsaContext>),
+            entry!(id::SIGNATURE_DUPCTX, dupctx::<EddsaContext>),
+            entry!(id::SIGNATURE_DIGEST_SIGN_INIT, digest_init::<EddsaContext, { id::SIGNATURE_DIGEST_SIGN_INIT }>),
+            entry!(id::SIGNATURE_DIGEST_SIGN, sign::<EddsaContext, { id::SIGNATURE_DIGEST_SIGN }>),
+            entry!(id::SIGNATURE_DIGEST_VERIFY_INIT, digest_init::<EddsaContext, { id::SIGNATURE_DIGEST_VERIFY_INIT }>),
+            entry!(id::SIGNATURE_DIGEST_VERIFY, verify::<EddsaContext, { id::SIGNATURE_DIGEST_VERIFY }>),
+            entry!(id::SIGNATURE_GET_CTX_PARAMS, get_params::<EddsaContext>),
+            entry!(id::SIGNATURE_GETTABLE_CTX_PARAMS, gettable_params::<EddsaContext>),
             $($more,)*
             Dispatch::END,
         ]
@@ -54,43 +54,43 @@ macro_rules! table {
 
 static PLAIN_FUNCTIONS: [Dispatch; 10] = table!();
 static INSTANCE_FUNCTIONS: [Dispatch; 12] = table!(
-    entry!(id::SIGNATURE_SET_CTX_PARAMS, set_params::<Context>),
-    entry!(id::SIGNATURE_SETTABLE_CTX_PARAMS, settable_params::<Context>),
+    entry!(id::SIGNATURE_SET_CTX_PARAMS, set_params::<EddsaContext>),
+    entry!(id::SIGNATURE_SETTABLE_CTX_PARAMS, settable_params::<EddsaContext>),
 );
 static MESSAGE_FUNCTIONS: [Dispatch; 18] = table!(
-    entry!(id::SIGNATURE_SET_CTX_PARAMS, set_params::<Context>),
-    entry!(id::SIGNATURE_SETTABLE_CTX_PARAMS, settable_params::<Context>),
-    entry!(id::SIGNATURE_SIGN_MESSAGE_INIT, init::<Context, { id::SIGNATURE_SIGN_MESSAGE_INIT }>),
-    entry!(id::SIGNATURE_SIGN_INIT, init::<Context, { id::SIGNATURE_SIGN_INIT }>),
-    entry!(id::SIGNATURE_SIGN, sign::<Context, { id::SIGNATURE_SIGN }>),
-    entry!(id::SIGNATURE_VERIFY_INIT, init::<Context, { id::SIGNATURE_VERIFY_INIT }>),
-    entry!(id::SIGNATURE_VERIFY_MESSAGE_INIT, init::<Context, { id::SIGNATURE_VERIFY_MESSAGE_INIT }>),
-    entry!(id::SIGNATURE_VERIFY, verify::<Context, { id::SIGNATURE_VERIFY }>),
+    entry!(id::SIGNATURE_SET_CTX_PARAMS, set_params::<EddsaContext>),
+    entry!(id::SIGNATURE_SETTABLE_CTX_PARAMS, settable_params::<EddsaContext>),
+    entry!(id::SIGNATURE_SIGN_MESSAGE_INIT, init::<EddsaContext, { id::SIGNATURE_SIGN_MESSAGE_INIT }>),
+    entry!(id::SIGNATURE_SIGN_INIT, init::<EddsaContext, { id::SIGNATURE_SIGN_INIT }>),
+    entry!(id::SIGNATURE_SIGN, sign::<EddsaContext, { id::SIGNATURE_SIGN }>),
+    entry!(id::SIGNATURE_VERIFY_INIT, init::<EddsaContext, { id::SIGNATURE_VERIFY_INIT }>),
+    entry!(id::SIGNATURE_VERIFY_MESSAGE_INIT, init::<EddsaContext, { id::SIGNATURE_VERIFY_MESSAGE_INIT }>),
+    entry!(id::SIGNATURE_VERIFY, verify::<EddsaContext, { id::SIGNATURE_VERIFY }>),
 );
 
 /// A signing or verifying context.
-struct Context {
+struct EddsaContext {
     provider: &'static Provider,
     purpose: Option<Purpose>,
     key: Option<Shared<Pair>>,
     /// The default provider's context, which then does everything.
-    delegated: Option<fallback::Context>,
+    delegated: Option<fallback::AlgorithmContext>,
 }
 
-impl Signer for Context {
+impl Signer for EddsaContext {
     const NAME: &'static CStr = c"ED25519";
     const SIGN: Function = Function::Ed25519Sign;
     const VERIFY: Function = Function::Ed25519Verify;
     const GETTABLE: &'static [Param] = &[Param::describe(c"algorithm-id", OCTETS, 0), Param::END];
     const SETTABLE: &'static [Param] = &[Param::END];
 
-    fn new(provider: &'static Provider) -> Context {
-        Context { provider, purpose: None, key: None, delegated: None }
+    fn new(provider: &'static Provider) -> EddsaContext {
+        EddsaContext { provider, purpose: None, key: None, delegated: None }
     }
 
-    fn duplicate(&self) -> Option<Context> {
+    fn duplicate(&self) -> Option<EddsaContext> {
         let (key, delegated) = (self.key.clone(), stock_copy(self.delegated())?);
-        Some(Context { key, delegated, ..*self })
+        Some(EddsaContext { key, delegated, ..*self })
     }
 
     unsafe fn init(
@@ -126,7 +126,7 @@ impl Signer for Context {
         unsafe { self.set(params) }
     }
 
-    fn delegated(&self) -> Option<&fallback::Context> {
+    fn delegated(&self) -> Option<&fallback::AlgorithmContext> {
         self.delegated.as_ref()
     }
 
@@ -200,11 +200,11 @@ impl Signer for Context {
     }
 }
 
-impl Context {
+impl EddsaContext {
     /// Hands the context to the default provider, set up as it was here and with `params`.
     fn delegate(&mut self, params: *const Param) -> bool {
         let set_up = || {
-            let algorithm = self.provider.fallback()?.algorithm(id::OP_SIGNATURE, Context::NAME)?;
+            let algorithm = self.provider.fallback()?.algorithm(id::OP_SIGNATURE, EddsaContext::NAME)?;
             // The context takes a reference of its own.
             let key = self.key.as_ref()?.delegated::<true>(self.provider)?;
             stock_begin(algorithm, self.purpose?, None, key.raw(), params)

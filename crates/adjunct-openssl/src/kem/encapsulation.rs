@@ -1,6 +1,6 @@
 //! ML-KEM and its hybrids: encapsulation and decapsulation.
 
-use super::{KINDS, KemKey, algorithms, key};
+use super::{KINDS, ProviderKemKey, algorithms, key};
 use crate::abi::param::{self, OCTETS, Param};
 use crate::abi::reason::prov;
 use crate::abi::{self, Algorithm, Dispatch, guard, id};
@@ -9,7 +9,7 @@ use crate::provider::{Provider, provider};
 use adjunct::error::Error;
 use adjunct::memory::Shared;
 use adjunct::ops;
-use adjunct::ops::kem::{Key, MAX_SECRET};
+use adjunct::ops::kem::{KemKey, MAX_SECRET};
 use adjunct::ops::mlkem::RANDOM;
 use std::ffi::{c_int, c_void};
 use zeroize::Zeroizing;
@@ -20,7 +20,7 @@ pub static ALGORITHMS: &[Algorithm] = algorithms!(functions, "");
 const fn functions<const K: usize>() -> [Dispatch; 9] {
     [
         entry!(id::KEM_NEWCTX, newctx),
-        entry!(id::KEM_FREECTX, abi::freed::<Context>),
+        entry!(id::KEM_FREECTX, abi::freed::<KemContext>),
         entry!(id::KEM_ENCAPSULATE_INIT, encapsulate_init),
         entry!(id::KEM_ENCAPSULATE, encapsulate),
         entry!(id::KEM_DECAPSULATE_INIT, decapsulate_init),
@@ -32,9 +32,9 @@ const fn functions<const K: usize>() -> [Dispatch; 9] {
 }
 
 /// An encapsulation or a decapsulation.
-struct Context {
+struct KemContext {
     provider: &'static Provider,
-    key: Option<Shared<Key>>,
+    key: Option<Shared<KemKey>>,
     encapsulates: bool,
     /// Bytes that the next encapsulation takes, once, in place of random bytes.
     random: Option<Zeroizing<[u8; RANDOM]>>,
@@ -45,7 +45,7 @@ unsafe extern "C" fn newctx(provctx: *mut c_void) -> *mut c_void {
         ops::attribute();
         // SAFETY: OpenSSL keeps the provider as long as its contexts.
         let provider = unsafe { provider(provctx) };
-        abi::give(Context { provider, key: None, encapsulates: false, random: None })
+        abi::give(KemContext { provider, key: None, encapsulates: false, random: None })
     })
 }
 
@@ -63,9 +63,9 @@ unsafe extern "C" fn decapsulate_init(context: *mut c_void, keydata: *mut c_void
 /// The arguments are OpenSSL's.
 unsafe fn init(context: *mut c_void, keydata: *mut c_void, params: *const Param, encapsulates: bool) -> c_int {
     // SAFETY: the caller passes OpenSSL's arguments: a context of this module and a key of this module's key management, or null.
-    let (c, kem) = unsafe { (abi::context::<Context>(context), key(keydata)) };
+    let (c, kem) = unsafe { (abi::context::<KemContext>(context), key(keydata)) };
     let (Some(c), Some(kem)) = (c, kem) else { return 0 };
-    let enough = |kem: &&KemKey| if encapsulates { kem.key.is_some() } else { kem.private_of().is_some() };
+    let enough = |kem: &&ProviderKemKey| if encapsulates { kem.key.is_some() } else { kem.private_of().is_some() };
     let Some(kem) = Some(kem).filter(enough) else {
         c.provider.core.raise(prov::MISSING_KEY);
         return 0;
@@ -75,7 +75,7 @@ unsafe fn init(context: *mut c_void, keydata: *mut c_void, params: *const Param,
     unsafe { c.set(params) }
 }
 
-impl Context {
+impl KemContext {
     /// # Safety
     /// `params` is OpenSSL's.
     unsafe fn set(&mut self, params: *const Param) -> c_int {
@@ -113,7 +113,7 @@ impl Context {
 ///
 /// # Safety
 /// `length` is null or OpenSSL's.
-unsafe fn room(c: &Context, length: *mut usize, needed: usize) -> bool {
+unsafe fn room(c: &KemContext, length: *mut usize, needed: usize) -> bool {
     // SAFETY: the caller passes OpenSSL's place for a length, or null.
     let refused = match unsafe { length.as_mut() } {
         None => prov::NULL_LENGTH_POINTER,
@@ -136,7 +136,7 @@ unsafe extern "C" fn encapsulate(
 ) -> c_int {
     guard(0, || {
         // SAFETY: a context of OpenSSL's.
-        let Some(c) = (unsafe { abi::context::<Context>(context) }) else { return 0 };
+        let Some(c) = (unsafe { abi::context::<KemContext>(context) }) else { return 0 };
         // Whatever comes of it, such bytes serve one call. A question for the sizes is none.
         let random = if out.is_null() { None } else { c.random.take() };
         let Some(key) = c.key.as_deref() else {
@@ -184,7 +184,7 @@ unsafe extern "C" fn decapsulate(
 ) -> c_int {
     guard(0, || {
         // SAFETY: a context of OpenSSL's.
-        let Some(c) = (unsafe { abi::context::<Context>(context) }) else { return 0 };
+        let Some(c) = (unsafe { abi::context::<KemContext>(context) }) else { return 0 };
         let Some(key) = c.key.as_deref().filter(|key| key.has_private()) else {
             c.provider.core.raise(prov::MISSING_KEY);
             return 0;
@@ -231,5 +231,5 @@ unsafe extern "C" fn settable_params<const K: usize>(_context: *mut c_void, _pro
 
 unsafe extern "C" fn set_params(context: *mut c_void, params: *const Param) -> c_int {
     // SAFETY: a context of OpenSSL's and its array.
-    guard(0, || unsafe { abi::context::<Context>(context).map_or(0, |c| c.set(params)) })
+    guard(0, || unsafe { abi::context::<KemContext>(context).map_or(0, |c| c.set(params)) })
 }

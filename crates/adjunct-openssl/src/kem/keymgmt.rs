@@ -1,6 +1,6 @@
 //! ML-KEM and its hybrids: keys.
 
-use super::{KEYPAIR, KINDS, KemKey, PRIVATE, PUBLIC, TYPES, algorithms, key};
+use super::{KEYPAIR, KINDS, PRIVATE, PUBLIC, ProviderKemKey, TYPES, algorithms, key};
 use crate::abi::build::Builder;
 use crate::abi::param::{self, INTEGER, OCTETS, Param, UTF8};
 use crate::abi::reason::{Reason, prov};
@@ -11,7 +11,7 @@ use crate::provider::{Provider, provider};
 use adjunct::error::Error;
 use adjunct::memory::{Shared, zeros};
 use adjunct::ops;
-use adjunct::ops::kem::{Key, Kind};
+use adjunct::ops::kem::{KemGroup, KemKey};
 use adjunct::ops::mlkem::SEED;
 use std::ffi::{c_int, c_void};
 use subtle::ConstantTimeEq;
@@ -24,7 +24,7 @@ pub static ALGORITHMS: &[Algorithm] = algorithms!(functions, " keys");
 const fn functions<const K: usize>() -> [Dispatch; 20] {
     [
         entry!(id::KEYMGMT_NEW, new::<K>),
-        entry!(id::KEYMGMT_FREE, abi::freed::<KemKey>),
+        entry!(id::KEYMGMT_FREE, abi::freed::<ProviderKemKey>),
         entry!(id::KEYMGMT_GEN_INIT, gen_init::<K>),
         entry!(id::KEYMGMT_GEN_SET_PARAMS, gen_set_params::<K>),
         entry!(id::KEYMGMT_GEN_SETTABLE_PARAMS, gen_settable_params::<K>),
@@ -46,9 +46,9 @@ const fn functions<const K: usize>() -> [Dispatch; 20] {
     ]
 }
 
-fn make(provider: &'static Provider, kind: usize, key: Option<Key>) -> *mut c_void {
+fn make(provider: &'static Provider, kind: usize, key: Option<KemKey>) -> *mut c_void {
     match key.map(Shared::new).transpose() {
-        Ok(key) => abi::give(KemKey { provider, kind, key }),
+        Ok(key) => abi::give(ProviderKemKey { provider, kind, key }),
         Err(_) => std::ptr::null_mut(),
     }
 }
@@ -58,7 +58,7 @@ unsafe extern "C" fn new<const K: usize>(provctx: *mut c_void) -> *mut c_void {
     guard(std::ptr::null_mut(), || make(unsafe { provider(provctx) }, K, None))
 }
 
-fn has_selected(kem: &KemKey, selection: c_int) -> bool {
+fn has_selected(kem: &ProviderKemKey, selection: c_int) -> bool {
     match selection & KEYPAIR {
         0 => true,
         PUBLIC => kem.key.is_some(),
@@ -75,7 +75,7 @@ unsafe extern "C" fn validate(keydata: *const c_void, selection: c_int, _check: 
     guard(0, || {
         // SAFETY: OpenSSL passes null or a key of this key management that has not been freed.
         let Some(kem) = (unsafe { key(keydata) }).filter(|kem| has_selected(kem, selection)) else { return 0 };
-        let pair = |kem: &KemKey| kem.private_of().is_some_and(|key| key.is_pair().unwrap_or(false));
+        let pair = |kem: &ProviderKemKey| kem.private_of().is_some_and(|key| key.is_pair().unwrap_or(false));
         if selection & KEYPAIR == KEYPAIR && !pair(kem) {
             kem.provider.core.raise(prov::INVALID_KEY);
             return 0;
@@ -113,7 +113,12 @@ fn reason(error: &Error) -> Reason {
 }
 
 /// A key of the parameters; without a reason where a parameter has another type, or the error is raised already.
-fn imported(provider: &Provider, kind: Kind, selection: c_int, params: *const Param) -> Result<Key, Option<Reason>> {
+fn imported(
+    provider: &Provider,
+    kind: KemGroup,
+    selection: c_int,
+    params: *const Param,
+) -> Result<KemKey, Option<Reason>> {
     // SAFETY: the array is OpenSSL's.
     let find = |name, wanted: bool| match unsafe { param::find(params, name) }.filter(|_| wanted) {
         None => Ok(None),
@@ -133,9 +138,9 @@ fn imported(provider: &Provider, kind: Kind, selection: c_int, params: *const Pa
     }
     let refused = |error: Error| (!provider.is_final(&error)).then(|| reason(&error));
     let key = match (seed, private, public) {
-        (Some(seed), ..) => Key::of_seed(kind, seed).map_err(refused)?,
-        (None, Some(private), _) => Key::private(kind, private, public).map_err(refused)?,
-        (None, None, Some(public)) => return Key::public_only(kind, public).map_err(refused),
+        (Some(seed), ..) => KemKey::of_seed(kind, seed).map_err(refused)?,
+        (None, Some(private), _) => KemKey::private(kind, private, public).map_err(refused)?,
+        (None, None, Some(public)) => return KemKey::public_only(kind, public).map_err(refused),
         (None, None, None) => return Err(Some(prov::MISSING_KEY)),
     };
     // What is given besides has to be of the same key.
@@ -160,7 +165,7 @@ fn imported(provider: &Provider, kind: Kind, selection: c_int, params: *const Pa
 unsafe extern "C" fn import(keydata: *mut c_void, selection: c_int, params: *const Param) -> c_int {
     guard(0, || {
         // SAFETY: a key of OpenSSL's; it imports into one that nobody else has yet.
-        let Some(kem) = (unsafe { abi::context::<KemKey>(keydata) }) else { return 0 };
+        let Some(kem) = (unsafe { abi::context::<ProviderKemKey>(keydata) }) else { return 0 };
         // A key is not changed once it is there.
         if selection & KEYPAIR == 0 || kem.key.is_some() {
             return 0;
@@ -170,7 +175,7 @@ unsafe extern "C" fn import(keydata: *mut c_void, selection: c_int, params: *con
 }
 
 /// Stores a key, or raises the reason why there is none.
-fn set(kem: &mut KemKey, key: Result<Key, Option<Reason>>) -> c_int {
+fn set(kem: &mut ProviderKemKey, key: Result<KemKey, Option<Reason>>) -> c_int {
     match key.and_then(|key| Shared::new(key).map_err(|error| Some(reason(&error)))) {
         Ok(key) => {
             kem.key = Some(key);
@@ -244,7 +249,7 @@ unsafe extern "C" fn dup(keydata: *const c_void, selection: c_int) -> *mut c_voi
                 return std::ptr::null_mut();
             }
         };
-        abi::give(KemKey { key, ..*kem })
+        abi::give(ProviderKemKey { key, ..*kem })
     })
 }
 
@@ -287,7 +292,7 @@ unsafe extern "C" fn settable_params<const K: usize>(_provctx: *mut c_void) -> *
 }
 
 /// The strength and the category of each parameter set (FIPS 203, table 2): of a hybrid, ML-KEM's, as OpenSSL has it.
-fn strength(kind: Kind) -> (usize, usize) {
+fn strength(kind: KemGroup) -> (usize, usize) {
     match kind.set().number() {
         512 => (128, 1),
         768 => (192, 3),
@@ -301,7 +306,7 @@ fn octets(p: &mut Param, length: usize, write: impl FnOnce(&mut [u8]) -> Result<
 }
 
 /// Answers a request. `None`: the name is none of these.
-fn answer(kem: &KemKey, p: &mut Param) -> Option<bool> {
+fn answer(kem: &ProviderKemKey, p: &mut Param) -> Option<bool> {
     let (kind, key) = (kem.kind(), kem.key.as_deref());
     let (bits, category) = strength(kind);
     Some(match p.name().to_bytes() {
@@ -314,7 +319,7 @@ fn answer(kem: &KemKey, p: &mut Param) -> Option<bool> {
             let key = key.filter(|key| key.has_private());
             key.is_none_or(|key| octets(p, kind.private(), |bytes| key.write_private(bytes)))
         }
-        b"seed" => key.and_then(Key::seed).is_none_or(|seed| p.set_octets(seed)),
+        b"seed" => key.and_then(KemKey::seed).is_none_or(|seed| p.set_octets(seed)),
         _ => return None,
     })
 }
@@ -345,7 +350,8 @@ unsafe extern "C" fn get_params(keydata: *mut c_void, params: *mut Param) -> c_i
 unsafe extern "C" fn set_params(keydata: *mut c_void, params: *const Param) -> c_int {
     guard(0, || {
         // SAFETY: a key of OpenSSL's, which answers for nobody using it meanwhile; its array.
-        let (kem, encoded) = unsafe { (abi::context::<KemKey>(keydata), param::find(params, c"encoded-pub-key")) };
+        let (kem, encoded) =
+            unsafe { (abi::context::<ProviderKemKey>(keydata), param::find(params, c"encoded-pub-key")) };
         let Some(kem) = kem else { return 0 };
         let Some(encoded) = encoded else { return 1 };
         let (bytes, kind) = (encoded.get_octets(), kem.kind());
@@ -359,7 +365,7 @@ unsafe extern "C" fn set_params(keydata: *mut c_void, params: *const Param) -> c
             _ => None,
         };
         let key = match (refused, bytes) {
-            (None, Some(bytes)) => Key::public_only(kind, bytes).map_err(|error| Some(reason(&error))),
+            (None, Some(bytes)) => KemKey::public_only(kind, bytes).map_err(|error| Some(reason(&error))),
             (why, _) => Err(why),
         };
         set(kem, key)
@@ -442,8 +448,8 @@ unsafe extern "C" fn generate<const K: usize>(
             // Parameters alone, for a peer's public key to come.
             (0, _) => return make(generation.provider, K, None),
             (PUBLIC, _) => return std::ptr::null_mut(),
-            (_, Some(seed)) => Key::generate_of(KINDS[K], &seed),
-            (_, None) => Key::generate(KINDS[K]),
+            (_, Some(seed)) => KemKey::generate_of(KINDS[K], &seed),
+            (_, None) => KemKey::generate(KINDS[K]),
         };
         match made {
             Ok(key) => make(generation.provider, K, Some(key)),

@@ -11,20 +11,20 @@ use crate::abi::Algorithm;
 use crate::abi::build::Builder;
 use crate::abi::id;
 use crate::abi::param::Param;
-use crate::fallback::{self, Context, forward};
+use crate::fallback::{self, AlgorithmContext, forward};
 use crate::provider::Provider;
 use adjunct::memory::{Shared, zeros};
-use adjunct::ops::kem::{Key, Kind};
+use adjunct::ops::kem::{KemGroup, KemKey};
 use std::ffi::{CStr, c_int, c_void};
 
 /// Every kind, by the number that stands for it in types.
-const KINDS: [Kind; 6] = [
-    Kind::MlKem512,
-    Kind::MlKem768,
-    Kind::MlKem1024,
-    Kind::X25519MlKem768,
-    Kind::SecP256r1MlKem768,
-    Kind::SecP384r1MlKem1024,
+const KINDS: [KemGroup; 6] = [
+    KemGroup::MlKem512,
+    KemGroup::MlKem768,
+    KemGroup::MlKem1024,
+    KemGroup::X25519MlKem768,
+    KemGroup::SecP256r1MlKem768,
+    KemGroup::SecP384r1MlKem1024,
 ];
 
 /// The names of each kind, as OpenSSL's default provider lists them; the first is the one of its group's keys.
@@ -74,18 +74,18 @@ use algorithms;
 
 /// What OpenSSL holds as key data. Operations keep a reference to the key they started with.
 #[derive(Debug)]
-pub struct KemKey {
+pub struct ProviderKemKey {
     provider: &'static Provider,
     kind: usize,
-    key: Option<Shared<Key>>,
+    key: Option<Shared<KemKey>>,
 }
 
-impl KemKey {
-    fn kind(&self) -> Kind {
+impl ProviderKemKey {
+    fn kind(&self) -> KemGroup {
         KINDS[self.kind]
     }
 
-    fn private_of(&self) -> Option<&Key> {
+    fn private_of(&self) -> Option<&KemKey> {
         self.key.as_deref().filter(|key| key.has_private())
     }
 
@@ -113,12 +113,12 @@ impl KemKey {
     }
 
     /// A copy of this key in the default provider, for what only that provider can do; `None` where it has no keys of this kind.
-    fn delegated(&self) -> Option<Context> {
+    fn delegated(&self) -> Option<AlgorithmContext> {
         let algorithm = stock(self.provider, self.kind)?;
         let (context, null) = (algorithm.provider_context(), std::ptr::null_mut());
         let raw = forward!(algorithm, id::KEYMGMT_NEW, fn(*mut c_void) -> *mut c_void, null, (context));
         // SAFETY: made by the algorithm just now.
-        let key = unsafe { Context::own(algorithm, raw, id::KEYMGMT_FREE) }?;
+        let key = unsafe { AlgorithmContext::own(algorithm, raw, id::KEYMGMT_FREE) }?;
         if self.key.is_none() {
             return Some(key);
         }
@@ -147,9 +147,9 @@ fn stock(provider: &Provider, kind: usize) -> Option<fallback::Algorithm> {
 ///
 /// # Safety
 /// `key` is null or came from this key management and has not been freed.
-unsafe fn key<'a>(key: *const c_void) -> Option<&'a KemKey> {
+unsafe fn key<'a>(key: *const c_void) -> Option<&'a ProviderKemKey> {
     // SAFETY: the caller passes null or a key of this key management that has not been freed.
-    unsafe { key.cast::<KemKey>().as_ref() }
+    unsafe { key.cast::<ProviderKemKey>().as_ref() }
 }
 
 /// The operations that this module offers, each with its algorithms.

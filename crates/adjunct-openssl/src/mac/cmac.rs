@@ -1,7 +1,7 @@
 //! CMAC over AES and triple DES in CBC.
 
 use super::dispatch::{self, Object};
-use super::{Context, Keyed};
+use super::{Keyed, MacContext};
 use crate::abi::param::{self, Param};
 use crate::abi::reason::{Reason, evp};
 use crate::abi::{Dispatch, slice};
@@ -89,7 +89,7 @@ impl Keyed for Cmac {
     }
 }
 
-impl Object for Context<Cmac> {
+impl Object for MacContext<Cmac> {
     const SETTABLE: &'static [Param] = &[
         Param::describe(c"cipher", param::UTF8, 0),
         Param::describe(c"properties", param::UTF8, 0),
@@ -97,43 +97,43 @@ impl Object for Context<Cmac> {
         Param::END,
     ];
 
-    unsafe fn create(provctx: *mut c_void) -> Context<Cmac> {
+    unsafe fn create(provctx: *mut c_void) -> MacContext<Cmac> {
         // SAFETY: the pointer is OpenSSL's.
-        unsafe { Context::create(provctx) }
+        unsafe { MacContext::create(provctx) }
     }
 
-    fn duplicate(&self) -> Option<Context<Cmac>> {
-        Context::duplicate(self)
+    fn duplicate(&self) -> Option<MacContext<Cmac>> {
+        MacContext::duplicate(self)
     }
 
     #[inline]
     unsafe fn init(&mut self, key: *const u8, length: usize, params: *const Param) -> bool {
         // SAFETY: the pointers are OpenSSL's.
-        unsafe { Context::init(self, key, length, params) }
+        unsafe { MacContext::init(self, key, length, params) }
     }
 
     #[inline]
     unsafe fn update(&mut self, data: *const u8, length: usize) -> bool {
         // SAFETY: the data is OpenSSL's.
-        Context::update(self, unsafe { slice(data, length) })
+        MacContext::update(self, unsafe { slice(data, length) })
     }
 
     #[inline]
     unsafe fn finish(&mut self, output: Output) -> bool {
         // SAFETY: the output is OpenSSL's.
-        unsafe { Context::finish(self, output) }
+        unsafe { MacContext::finish(self, output) }
     }
 
     #[inline]
     fn get_params(&self, params: *mut Param) -> bool {
-        Context::get_params(self, params)
+        MacContext::get_params(self, params)
     }
 
     #[inline]
     fn set_params(&mut self, params: *const Param) -> bool {
-        Context::set_params(self, params)
+        MacContext::set_params(self, params)
     }
 }
 
 /// The functions that OpenSSL calls for a CMAC.
-pub static DISPATCH: [Dispatch; 11] = dispatch::table::<Context<Cmac>>();
+pub static DISPATCH: [Dispatch; 11] = dispatch::table::<MacContext<Cmac>>();

@@ -1,7 +1,7 @@
 //! HMAC, with the constant-time MAC of TLS records that libssl asks for by `tls-data-size`.
 
 use super::dispatch::{self, Object};
-use super::{Context, Engine, Foreign, Keyed, alias, find};
+use super::{Engine, Foreign, Keyed, MacContext, alias, find};
 use crate::abi::param::{self, Param};
 use crate::abi::reason::{Reason, evp};
 use crate::abi::{self, Dispatch, slice, slice_mut};
@@ -81,7 +81,7 @@ impl Record {
 
 /// A context that may be told of TLS records.
 struct TlsContext {
-    mac: Context<Hmac>,
+    mac: MacContext<Hmac>,
     record: Record,
 }
 
@@ -175,7 +175,7 @@ impl Object for TlsContext {
 
     unsafe fn create(provctx: *mut c_void) -> TlsContext {
         // SAFETY: the pointer is OpenSSL's.
-        TlsContext { mac: unsafe { Context::create(provctx) }, record: Record::NONE }
+        TlsContext { mac: unsafe { MacContext::create(provctx) }, record: Record::NONE }
     }
 
     fn duplicate(&self) -> Option<TlsContext> {

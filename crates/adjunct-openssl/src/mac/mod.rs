@@ -95,7 +95,7 @@ enum Engine<M: Keyed> {
 }
 
 /// The context that OpenSSL's `algctx` points to.
-struct Context<M: Keyed> {
+struct MacContext<M: Keyed> {
     provider: &'static Provider,
     next: Next<M>,
     engine: Engine<M>,
@@ -124,17 +124,17 @@ fn ask(mac: &fallback::Mac, p: &mut Param) -> bool {
     done
 }
 
-impl<M: Keyed> Context<M> {
+impl<M: Keyed> MacContext<M> {
     /// # Safety
     /// `provctx` is OpenSSL's, which keeps the provider alive as long as its contexts.
-    unsafe fn create(provctx: *mut c_void) -> Context<M> {
+    unsafe fn create(provctx: *mut c_void) -> MacContext<M> {
         adjunct::ops::attribute();
         // SAFETY: the caller passes OpenSSL's provider context, and OpenSSL keeps the provider as long as its contexts.
         let provider = unsafe { provider(provctx) };
-        Context { provider, next: Next::Unchanged, engine: Engine::None }
+        MacContext { provider, next: Next::Unchanged, engine: Engine::None }
     }
 
-    fn duplicate(&self) -> Option<Context<M>> {
+    fn duplicate(&self) -> Option<MacContext<M>> {
         let next = match &self.next {
             Next::Unchanged => Next::Unchanged,
             Next::Served(under) => Next::Served(*under),
@@ -149,7 +149,7 @@ impl<M: Keyed> Context<M> {
                 Engine::Delegated { mac: mac.duplicate()?, counts: *counts, total: *total }
             }
         };
-        Some(Context { provider: self.provider, next, engine })
+        Some(MacContext { provider: self.provider, next, engine })
     }
 
     /// A context of the default provider's with this digest or cipher.

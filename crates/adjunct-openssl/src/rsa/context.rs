@@ -6,7 +6,7 @@ use super::keymgmt::object;
 use super::{identifier, padding};
 use crate::abi::param::{self, Param};
 use crate::abi::reason::prov;
-use crate::fallback::{Kind, Operation};
+use crate::fallback::{Operation, OperationKind};
 use crate::provider::Provider;
 use adjunct::memory::Shared;
 use adjunct::ops::rsa::{MessageDigest, Method, Salt, Signature, pss_max_salt};
@@ -21,10 +21,10 @@ pub(super) mod salt {
 }
 
 /// A signature context.
-pub(super) struct Context {
+pub(super) struct RsaSignatureContext {
     pub provider: *const Provider,
     pub key: Option<Shared<Material>>,
-    pub kind: Kind,
+    pub kind: OperationKind,
     pub padding: i64,
     pub digest: Option<Named>,
     pub mgf1: Option<Named>,
@@ -47,7 +47,7 @@ struct Plan {
     mgf1: Option<Named>,
 }
 
-impl Context {
+impl RsaSignatureContext {
     pub fn provider(&self) -> &Provider {
         // SAFETY: OpenSSL keeps a provider as long as its contexts live.
         unsafe { &*self.provider }
@@ -94,14 +94,14 @@ impl Context {
     pub fn delegate(&self) -> Option<Operation> {
         let kind = match self.kind {
             // From 3.4 on, a context that digests takes what is signed by it for the message.
-            Kind::DigestSign if self.hasher.is_some() => Kind::Sign,
-            Kind::DigestVerify if self.hasher.is_some() => Kind::Verify,
+            OperationKind::DigestSign if self.hasher.is_some() => OperationKind::Sign,
+            OperationKind::DigestVerify if self.hasher.is_some() => OperationKind::Verify,
             kind => kind,
         };
         self.delegate_as(kind)
     }
 
-    pub fn delegate_as(&self, kind: Kind) -> Option<Operation> {
+    pub fn delegate_as(&self, kind: OperationKind) -> Option<Operation> {
         let mut mode = self.padding as c_int;
         let mut length = self.salt as c_int;
         let mut params = [const { Param::END }; 5];
@@ -132,7 +132,7 @@ impl Context {
     /// `params` is a parameter array.
     unsafe fn delegate_with(
         &self,
-        kind: Kind,
+        kind: OperationKind,
         digest: Option<&CStr>,
         params: *const Param,
     ) -> Option<(Operation, c_int)> {
@@ -147,7 +147,13 @@ impl Context {
 
     /// # Safety
     /// `key` is null or a key of ours; `params` is a parameter array; `digest` is for kinds that have one.
-    pub unsafe fn init(&mut self, digest: Option<&CStr>, key: *const c_void, kind: Kind, params: *const Param) -> bool {
+    pub unsafe fn init(
+        &mut self,
+        digest: Option<&CStr>,
+        key: *const c_void,
+        kind: OperationKind,
+        params: *const Param,
+    ) -> bool {
         // SAFETY: the caller passes null or a key of this module's key management that has not been freed.
         if let Some(key) = unsafe { object(key) } {
             self.key = key.material.clone();
@@ -236,7 +242,7 @@ impl Context {
             padding::NONE => plan.digest.is_none(),
             padding::PSS => {
                 let single = |named: &Option<Named>| named.as_ref().is_none_or(|named| named.method().is_some());
-                self.kind != Kind::VerifyRecover && single(&plan.digest) && single(&plan.mgf1)
+                self.kind != OperationKind::VerifyRecover && single(&plan.digest) && single(&plan.mgf1)
             }
             _ => false,
         };

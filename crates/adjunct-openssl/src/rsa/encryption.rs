@@ -7,12 +7,12 @@ use crate::abi::param::{self, Param};
 use crate::abi::reason::{Reason, prov, rsa};
 use crate::abi::{self, Algorithm, Dispatch, guard, id};
 use crate::entry;
-use crate::fallback::{Kind, Operation, Output};
+use crate::fallback::{Operation, OperationKind, Output};
 use crate::provider::{Provider, provider};
 use adjunct::memory::Shared;
 use adjunct::ops;
 use adjunct::ops::rsa::{
-    Encryption, Key, MAX_SIZE, Method, PREMASTER, oaep_decode, pkcs1_decode, pkcs1_decode_implicit, premaster_decode,
+    Encryption, MAX_SIZE, Method, PREMASTER, RsaKey, oaep_decode, pkcs1_decode, pkcs1_decode_implicit, premaster_decode,
 };
 use std::ffi::{c_int, c_void};
 use zeroize::Zeroizing;
@@ -26,7 +26,7 @@ pub static ALGORITHMS: &[Algorithm] = &[Algorithm {
 
 static FUNCTIONS: [Dispatch; 12] = [
     entry!(id::ASYM_CIPHER_NEWCTX, newctx),
-    entry!(id::ASYM_CIPHER_FREECTX, abi::freed::<Context>),
+    entry!(id::ASYM_CIPHER_FREECTX, abi::freed::<RsaEncryptionContext>),
     entry!(id::ASYM_CIPHER_DUPCTX, dupctx),
     entry!(id::ASYM_CIPHER_ENCRYPT_INIT, encrypt_init),
     entry!(id::ASYM_CIPHER_ENCRYPT, encrypt),
@@ -40,10 +40,10 @@ static FUNCTIONS: [Dispatch; 12] = [
 ];
 
 /// An encryption or decryption context.
-struct Context {
+struct RsaEncryptionContext {
     provider: *const Provider,
     key: Option<Shared<Material>>,
-    kind: Kind,
+    kind: OperationKind,
     padding: i64,
     /// OAEP's digests and label.
     digest: Option<Named>,
@@ -70,7 +70,7 @@ fn block() -> Block {
     Zeroizing::new([0; MAX_SIZE])
 }
 
-impl Context {
+impl RsaEncryptionContext {
     fn provider(&self) -> &Provider {
         // SAFETY: OpenSSL keeps a provider as long as its contexts live.
         unsafe { &*self.provider }
@@ -78,7 +78,7 @@ impl Context {
 
     /// # Safety
     /// `key` is null or a key of ours; `params` is a parameter array.
-    unsafe fn init(&mut self, key: *const c_void, kind: Kind, params: *const Param) -> c_int {
+    unsafe fn init(&mut self, key: *const c_void, kind: OperationKind, params: *const Param) -> c_int {
         // SAFETY: the caller passes null or a key of this module's key management that has not been freed.
         if let Some(key) = unsafe { object(key) } {
             self.key = key.material.clone();
@@ -211,7 +211,7 @@ impl Context {
         Some((method, self.mgf1.as_ref().map_or(Some(method), Named::method)?))
     }
 
-    fn encrypt_own(&self, key: &Key, message: &[u8], out: &mut [u8]) -> Result<(), NotDone> {
+    fn encrypt_own(&self, key: &RsaKey, message: &[u8], out: &mut [u8]) -> Result<(), NotDone> {
         let scheme = match (self.padding, self.methods()) {
             (padding::PKCS1, _) => Encryption::Pkcs1,
             (padding::OAEP, Some((hash, mgf1))) => Encryption::Oaep { hash, mgf1, label: &self.label },
@@ -223,7 +223,7 @@ impl Context {
     }
 
     /// Decrypts into `out`, which has room for the modulus, or for a premaster secret where one is asked for.
-    fn decrypt_own(&self, key: &Key, ciphertext: &[u8], out: &mut [u8]) -> Result<usize, NotDone> {
+    fn decrypt_own(&self, key: &RsaKey, ciphertext: &[u8], out: &mut [u8]) -> Result<usize, NotDone> {
         let size = key.size();
         // OpenSSL reads a shorter ciphertext as the number it is, 3.0 even an empty one.
         if (ciphertext.is_empty() && self.provider().version >= (3, 2)) || !key.is_private() {
@@ -283,7 +283,7 @@ impl Context {
             self.provider().core.raise(prov::NO_KEY_SET);
             return 0;
         };
-        let decrypts = self.kind == Kind::Decrypt;
+        let decrypts = self.kind == OperationKind::Decrypt;
         if let Some(operation) = &mut self.delegated {
             // SAFETY: the caller answers for `output` being as it describes itself.
             return material.delegated(decrypts, output, unsafe { operation.run(output, input) });
@@ -331,11 +331,11 @@ impl Context {
 unsafe extern "C" fn newctx(provctx: *mut c_void) -> *mut c_void {
     guard(std::ptr::null_mut(), || {
         ops::attribute();
-        abi::give(Context {
+        abi::give(RsaEncryptionContext {
             // SAFETY: the context is ours.
             provider: unsafe { provider(provctx) },
             key: None,
-            kind: Kind::Encrypt,
+            kind: OperationKind::Encrypt,
             padding: padding::PKCS1,
             digest: None,
             mgf1: None,
@@ -351,7 +351,7 @@ unsafe extern "C" fn newctx(provctx: *mut c_void) -> *mut c_void {
 unsafe extern "C" fn dupctx(ctx: *mut c_void) -> *mut c_void {
     guard(std::ptr::null_mut(), || {
         // SAFETY: the context is ours.
-        let Some(ctx) = (unsafe { abi::context::<Context>(ctx) }) else { return std::ptr::null_mut() };
+        let Some(ctx) = (unsafe { abi::context::<RsaEncryptionContext>(ctx) }) else { return std::ptr::null_mut() };
         let delegated = match ctx.delegated.as_ref().map(Operation::duplicate) {
             Some(None) => return std::ptr::null_mut(),
             Some(copy) => copy,
@@ -359,18 +359,22 @@ unsafe extern "C" fn dupctx(ctx: *mut c_void) -> *mut c_void {
         };
         let Ok(mut label) = adjunct::memory::zeros(ctx.label.len()) else { return std::ptr::null_mut() };
         label.copy_from_slice(&ctx.label);
-        abi::give(Context { key: ctx.key.clone(), label, delegated, ..*ctx })
+        abi::give(RsaEncryptionContext { key: ctx.key.clone(), label, delegated, ..*ctx })
     })
 }
 
 unsafe extern "C" fn encrypt_init(ctx: *mut c_void, key: *mut c_void, params: *const Param) -> c_int {
     // SAFETY: context and key are ours, the array OpenSSL's.
-    guard(0, || unsafe { abi::context::<Context>(ctx).map_or(0, |ctx| ctx.init(key, Kind::Encrypt, params)) })
+    guard(0, || unsafe {
+        abi::context::<RsaEncryptionContext>(ctx).map_or(0, |ctx| ctx.init(key, OperationKind::Encrypt, params))
+    })
 }
 
 unsafe extern "C" fn decrypt_init(ctx: *mut c_void, key: *mut c_void, params: *const Param) -> c_int {
     // SAFETY: OpenSSL passes a context of this module, a key of this module's key management or null, and a parameter array that ends.
-    guard(0, || unsafe { abi::context::<Context>(ctx).map_or(0, |ctx| ctx.init(key, Kind::Decrypt, params)) })
+    guard(0, || unsafe {
+        abi::context::<RsaEncryptionContext>(ctx).map_or(0, |ctx| ctx.init(key, OperationKind::Decrypt, params))
+    })
 }
 
 unsafe extern "C" fn encrypt(
@@ -384,7 +388,7 @@ unsafe extern "C" fn encrypt(
     guard(0, || {
         // SAFETY: the context is ours, the buffers OpenSSL's.
         unsafe {
-            let Some(ctx) = abi::context::<Context>(ctx) else { return 0 };
+            let Some(ctx) = abi::context::<RsaEncryptionContext>(ctx) else { return 0 };
             ctx.run(Output { data: out, length, size }, abi::slice(input, input_length))
         }
     })
@@ -449,7 +453,7 @@ unsafe extern "C" fn gettable_ctx_params(_ctx: *mut c_void, provctx: *mut c_void
 unsafe extern "C" fn get_ctx_params(ctx: *mut c_void, params: *mut Param) -> c_int {
     guard(0, || {
         // SAFETY: the context is ours.
-        let Some(ctx) = (unsafe { abi::context::<Context>(ctx) }) else { return 0 };
+        let Some(ctx) = (unsafe { abi::context::<RsaEncryptionContext>(ctx) }) else { return 0 };
         if let Some(operation) = &ctx.delegated {
             // SAFETY: the array is OpenSSL's.
             return unsafe { operation.get_params(params) };
@@ -494,5 +498,5 @@ unsafe extern "C" fn settable_ctx_params(_ctx: *mut c_void, provctx: *mut c_void
 
 unsafe extern "C" fn set_ctx_params(ctx: *mut c_void, params: *const Param) -> c_int {
     // SAFETY: the context is ours, the array OpenSSL's.
-    guard(0, || unsafe { abi::context::<Context>(ctx).map_or(0, |ctx| ctx.set(params)) })
+    guard(0, || unsafe { abi::context::<RsaEncryptionContext>(ctx).map_or(0, |ctx| ctx.set(params)) })
 }

@@ -6,7 +6,7 @@ use crate::fallback::{self, Output};
 use crate::provider::Provider;
 use adjunct::Error;
 use adjunct::catalogue::{Direction, Function};
-use adjunct::ops::rsa::{Crt, Hash, Key, Method, Numbers, Part};
+use adjunct::ops::rsa::{Crt, Hash, Method, Numbers, Part, RsaKey};
 use adjunct::ops::{self, Delegated};
 use adjunct_ossl::default_provider;
 use std::ffi::{CStr, c_int};
@@ -70,7 +70,7 @@ impl Named {
 #[derive(Debug)]
 pub enum Material {
     /// Served by the core; with the same key in the default provider once an operation had to be handed over.
-    Own(Key, OnceLock<fallback::Key>),
+    Own(RsaKey, OnceLock<fallback::Key>),
     /// Held by the default provider: more than two primes, an exponent or size the core does not take, odd factors.
     Foreign(Foreign),
 }
@@ -108,7 +108,7 @@ pub fn text(name: &'static CStr, value: &CStr) -> Param {
 
 impl Material {
     /// A key served by the core.
-    pub fn own(key: Key) -> Material {
+    pub fn own(key: RsaKey) -> Material {
         Material::Own(key, OnceLock::new())
     }
 
@@ -126,14 +126,15 @@ impl Material {
             _ => {}
         }
         // SAFETY: the caller passes a parameter array, which ends and lives through the call.
-        let key = unsafe { default_provider::Key::from_params(provider.fallback()?, c"RSA", selection, params) }?;
+        let key =
+            unsafe { default_provider::DefaultKey::from_params(provider.fallback()?, c"RSA", selection, params) }?;
         let key = fallback::shared(key)?;
         let private = key.has(id::KEYMGMT_SELECT_PRIVATE_KEY) == 1;
         Some(Material::Foreign(Foreign::new(key, private)))
     }
 
     /// The key, where the core serves it.
-    pub fn key(&self) -> Option<&Key> {
+    pub fn key(&self) -> Option<&RsaKey> {
         match self {
             Material::Own(key, _) => Some(key),
             Material::Foreign(_) => None,
@@ -155,7 +156,8 @@ impl Material {
         let selection = if private { PAIR } else { id::KEYMGMT_SELECT_PUBLIC_KEY };
         let library = provider.fallback()?;
         // SAFETY: the array ends and lives through the call.
-        let made = unsafe { default_provider::Key::from_params(library, c"RSA", selection, exported.params.as_ptr()) }?;
+        let made =
+            unsafe { default_provider::DefaultKey::from_params(library, c"RSA", selection, exported.params.as_ptr()) }?;
         let made = fallback::shared(made)?;
         Some(cell.get_or_init(|| made).clone())
     }
@@ -220,7 +222,7 @@ impl Material {
 ///
 /// # Safety
 /// `params` is a parameter array that lives through the call.
-pub(super) unsafe fn own(private: bool, params: *const Param) -> Result<Option<Key>, Error> {
+pub(super) unsafe fn own(private: bool, params: *const Param) -> Result<Option<RsaKey>, Error> {
     let mut numbers: [Option<Zeroizing<Vec<u8>>>; PARTS.len()] = Default::default();
     let mut more = false;
     // SAFETY: the caller passes a parameter array, which ends and lives through the call.
@@ -245,7 +247,7 @@ pub(super) unsafe fn own(private: bool, params: *const Param) -> Result<Option<K
         d.map_or(Ok(()), |d| ops::may_leave(d))?;
         return Ok(None);
     }
-    Key::new(&Numbers { n, e, d: d.map(|d| &d[..]), crt }).map(Some)
+    RsaKey::new(&Numbers { n, e, d: d.map(|d| &d[..]), crt }).map(Some)
 }
 
 /// A key's numbers as the parameter array of an export; wiped when it goes.
@@ -258,7 +260,7 @@ pub struct Exported {
 
 impl Exported {
     /// Exports the numbers of `key`, the private ones where `private`; `None` where there is no memory for them, or they are not given out.
-    pub fn new(key: &Key, private: bool) -> Option<Exported> {
+    pub fn new(key: &RsaKey, private: bool) -> Option<Exported> {
         let count = if private { PARTS.len() } else { 2 };
         let mut numbers = [const { None }; PARTS.len()];
         let mut params = [const { Param::END }; PARTS.len() + 1];

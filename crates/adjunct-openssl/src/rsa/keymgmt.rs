@@ -11,7 +11,7 @@ use crate::fallback::{self, ExportCallback};
 use crate::provider::{Provider, provider};
 use adjunct::catalogue::{Direction, Function};
 use adjunct::memory::Shared;
-use adjunct::ops::rsa::{Key, Part};
+use adjunct::ops::rsa::{Part, RsaKey};
 use adjunct::ops::{self, Delegated};
 use adjunct_ossl::default_provider;
 use std::ffi::{c_char, c_int, c_void};
@@ -62,7 +62,7 @@ impl KeyObject {
     fn foreign(&self) -> Option<fallback::Key> {
         match &self.material {
             Some(material) => material.foreign(self.provider()),
-            None => fallback::shared(default_provider::Key::empty(self.provider().fallback()?, c"RSA")?),
+            None => fallback::shared(default_provider::DefaultKey::empty(self.provider().fallback()?, c"RSA")?),
         }
     }
 }
@@ -190,7 +190,7 @@ unsafe extern "C" fn dup(key: *const c_void, selection: c_int) -> *mut c_void {
         let material = match &object.material {
             Some(material) if selection & PAIR != 0 => {
                 let public = selection & id::KEYMGMT_SELECT_PRIVATE_KEY == 0 && material.is_private();
-                match material.key().filter(|_| public).map(Key::to_public) {
+                match material.key().filter(|_| public).map(RsaKey::to_public) {
                     Some(key) => match key.and_then(|key| Shared::new(Material::own(key))) {
                         Ok(material) => Some(material),
                         Err(_) => return std::ptr::null_mut(),
@@ -436,7 +436,7 @@ impl Generation {
     fn run(&mut self, callback: Option<ExportCallback>, argument: *mut c_void) -> Option<Material> {
         // SAFETY: OpenSSL keeps a provider as long as its objects live.
         let provider = unsafe { &*self.provider };
-        if self.delegated.is_none() && self.primes == 2 && Key::generates(self.bits, &self.e) {
+        if self.delegated.is_none() && self.primes == 2 && RsaKey::generates(self.bits, &self.e) {
             let mut report = callback.map(|callback| {
                 move |mut potential: i32, mut iteration: i32| {
                     // The core tells of every candidate it drops, most of them after a trial division; OpenSSL does not.
@@ -450,7 +450,7 @@ impl Generation {
                 }
             });
             let report = report.as_mut().map(|r| r as &mut dyn FnMut(i32, i32) -> bool);
-            let Ok(key) = Key::generate(self.bits, &self.e, report) else {
+            let Ok(key) = RsaKey::generate(self.bits, &self.e, report) else {
                 // The program stopped it, or memory was short.
                 provider.core.raise(rsa::BN_LIB);
                 return None;
@@ -473,11 +473,11 @@ fn adopt(key: fallback::Key) -> Material {
     unsafe extern "C" fn import(params: *const Param, argument: *mut c_void) -> c_int {
         guard(0, || {
             // SAFETY: the argument is the one passed below; the array is OpenSSL's.
-            unsafe { *argument.cast::<Option<Key>>() = super::key::own(true, params).ok().flatten() };
+            unsafe { *argument.cast::<Option<RsaKey>>() = super::key::own(true, params).ok().flatten() };
             1
         })
     }
-    let mut own: Option<Key> = None;
+    let mut own: Option<RsaKey> = None;
     // SAFETY: callback and argument belong together.
     key.library().errors().quietly(|| unsafe { key.export(PAIR, import, (&raw mut own).cast()) });
     own.map_or_else(|| Material::Foreign(Foreign::new(key, true)), Material::own)

@@ -1,23 +1,23 @@
 //! RSA: making and opening signatures.
 
-use super::context::Context;
+use super::context::RsaSignatureContext;
 use super::{NotDone, padding};
 use crate::abi;
 use crate::abi::reason::prov;
 use crate::fallback::{Operation, Output};
-use adjunct::ops::rsa::{Hash, Key, MAX_SIZE, pkcs1_sign, pkcs1_signed};
+use adjunct::ops::rsa::{Hash, MAX_SIZE, RsaKey, pkcs1_sign, pkcs1_signed};
 use std::ffi::c_int;
 
 /// Room for one block; `Key` limits its size.
 type Block = [u8; MAX_SIZE];
 
-impl Context {
+impl RsaSignatureContext {
     fn hash(&self) -> Option<Hash> {
         self.digest.as_ref().map(|named| named.hash)
     }
 
     /// Signs `data`, a digest where one is set, into `out`, which has room for the modulus.
-    fn sign_own(&self, key: &Key, data: &[u8], out: &mut [u8]) -> Result<(), NotDone> {
+    fn sign_own(&self, key: &RsaKey, data: &[u8], out: &mut [u8]) -> Result<(), NotDone> {
         let scheme = self.scheme().filter(|_| key.is_private()).ok_or(NotDone::Refused)?;
         Ok(key.sign(scheme, data, out)?)
     }
@@ -65,7 +65,7 @@ impl Context {
         if let Some(operation) = &mut self.delegated {
             return material.delegated_verification(signature, operation.verify(signature, data));
         }
-        let fits = |key: &Key| self.scheme().is_some_and(|scheme| key.verify(scheme, signature, data));
+        let fits = |key: &RsaKey| self.scheme().is_some_and(|scheme| key.verify(scheme, signature, data));
         if material.key().is_some_and(fits) {
             return 1;
         }
@@ -73,7 +73,7 @@ impl Context {
     }
 
     /// The data that a signature carries, for the digest that is set.
-    fn recover_own<'a>(&self, key: &Key, signature: &[u8], block: &'a mut Block) -> Option<&'a [u8]> {
+    fn recover_own<'a>(&self, key: &RsaKey, signature: &[u8], block: &'a mut Block) -> Option<&'a [u8]> {
         let size = key.size();
         let hash = self.hash();
         if hash.is_some() && (self.padding != padding::PKCS1 || signature.len() != size) {

@@ -2,13 +2,13 @@
 //!
 //! The functions that OpenSSL calls. `super::context` is their context, and `super::sign` computes.
 
-use super::context::{Context, default_salt, salt};
+use super::context::{RsaSignatureContext, default_salt, salt};
 use super::key::Named;
 use super::padding;
 use crate::abi::param::{self, Param};
 use crate::abi::{self, Algorithm, Dispatch, guard, id};
 use crate::entry;
-use crate::fallback::{Kind, Operation, Output};
+use crate::fallback::{Operation, OperationKind, Output};
 use crate::provider::provider;
 use adjunct::ops;
 use std::ffi::{CStr, c_char, c_int, c_void};
@@ -23,7 +23,7 @@ pub static ALGORITHMS: &[Algorithm] = &[Algorithm {
 // None that digests and signs at once: EVP lets such a context be used once, and stock's is used again.
 static FUNCTIONS: [Dispatch; 20] = [
     entry!(id::SIGNATURE_NEWCTX, newctx),
-    entry!(id::SIGNATURE_FREECTX, abi::freed::<Context>),
+    entry!(id::SIGNATURE_FREECTX, abi::freed::<RsaSignatureContext>),
     entry!(id::SIGNATURE_DUPCTX, dupctx),
     entry!(id::SIGNATURE_SIGN_INIT, sign_init),
     entry!(id::SIGNATURE_SIGN, sign),
@@ -48,7 +48,7 @@ static FUNCTIONS: [Dispatch; 20] = [
 ///
 /// # Safety
 /// The pointer came from [`newctx`] or [`dupctx`] and has not been freed.
-unsafe fn context<'a>(pointer: *mut c_void) -> Option<&'a mut Context> {
+unsafe fn context<'a>(pointer: *mut c_void) -> Option<&'a mut RsaSignatureContext> {
     // SAFETY: the caller passes null or a context of `newctx` or `dupctx` that has not been freed, and OpenSSL uses it from one thread at a time.
     unsafe { abi::context(pointer) }
 }
@@ -58,10 +58,10 @@ unsafe extern "C" fn newctx(provctx: *mut c_void, _properties: *const c_char) ->
         ops::attribute();
         // SAFETY: the context is ours.
         let provider = unsafe { provider(provctx) };
-        abi::give(Context {
+        abi::give(RsaSignatureContext {
             provider,
             key: None,
-            kind: Kind::Sign,
+            kind: OperationKind::Sign,
             padding: padding::PKCS1,
             digest: None,
             mgf1: None,
@@ -83,7 +83,7 @@ unsafe extern "C" fn dupctx(ctx: *mut c_void) -> *mut c_void {
             None => None,
         };
         let (key, hasher) = (ctx.key.clone(), ctx.hasher.clone());
-        abi::give(Context { key, hasher, delegated, ..*ctx })
+        abi::give(RsaSignatureContext { key, hasher, delegated, ..*ctx })
     })
 }
 
@@ -92,7 +92,7 @@ macro_rules! inits {
         unsafe extern "C" fn $name(ctx: *mut c_void, key: *mut c_void, params: *const Param) -> c_int {
             guard(0, || {
                 // SAFETY: context and key are ours, the array OpenSSL's.
-                unsafe { context(ctx).map_or(0, |ctx| c_int::from(ctx.init(None, key, Kind::$kind, params))) }
+                unsafe { context(ctx).map_or(0, |ctx| c_int::from(ctx.init(None, key, OperationKind::$kind, params))) }
             })
         }
     )*};
@@ -116,7 +116,7 @@ macro_rules! digest_inits {
                 // SAFETY: context and key are ours, the name and the array OpenSSL's.
                 unsafe {
                     let digest = (!digest.is_null()).then(|| CStr::from_ptr(digest));
-                    context(ctx).map_or(0, |ctx| c_int::from(ctx.init(digest, key, Kind::$kind, params)))
+                    context(ctx).map_or(0, |ctx| c_int::from(ctx.init(digest, key, OperationKind::$kind, params)))
                 }
             })
         }

@@ -32,9 +32,9 @@ pub const ALL: c_int = PAIR | DOMAIN | OTHER;
 
 /// A key, freed when it goes.
 #[derive(Debug)]
-pub struct Key(pub Pkey);
+pub struct SharedPkey(pub Pkey);
 
-impl Drop for Key {
+impl Drop for SharedPkey {
     fn drop(&mut self) {
         unsafe { EVP_PKEY_free(self.0) }
     }
@@ -107,23 +107,23 @@ pub fn named(name: &CStr, query: &CStr) -> Ctx {
     Ctx(unsafe { EVP_PKEY_CTX_new_from_name(library().0, name.as_ptr(), query.as_ptr()) })
 }
 
-pub fn of(key: &Key, query: &CStr) -> Ctx {
+pub fn of(key: &SharedPkey, query: &CStr) -> Ctx {
     Ctx(unsafe { EVP_PKEY_CTX_new_from_pkey(library().0, key.0, query.as_ptr()) })
 }
 
 /// A key from data.
-pub fn from_data(name: &CStr, query: &CStr, selection: c_int, values: &[Value]) -> Option<Key> {
+pub fn from_data(name: &CStr, query: &CStr, selection: c_int, values: &[Value]) -> Option<SharedPkey> {
     let mut values = values.to_vec();
     let mut params = array(&mut values);
     let (ctx, mut key) = (named(name, query), null_mut());
     unsafe {
         assert_eq!(EVP_PKEY_fromdata_init(ctx.0), 1);
-        (EVP_PKEY_fromdata(ctx.0, &raw mut key, selection, params.as_mut_ptr()) == 1).then_some(Key(key))
+        (EVP_PKEY_fromdata(ctx.0, &raw mut key, selection, params.as_mut_ptr()) == 1).then_some(SharedPkey(key))
     }
 }
 
 /// The data of a key; empty strings and such included, in order.
-pub fn to_data(key: &Key, selection: c_int) -> Option<Vec<Value>> {
+pub fn to_data(key: &SharedPkey, selection: c_int) -> Option<Vec<Value>> {
     let mut params: *mut OSSL_PARAM = null_mut();
     unsafe {
         if EVP_PKEY_todata(key.0, selection, &raw mut params) != 1 {
@@ -151,11 +151,11 @@ unsafe fn read(mut params: *const OSSL_PARAM) -> Vec<Value> {
 }
 
 /// A key or, of a selection without keys, parameters, generated after setting each of `sets` in turn.
-pub fn generate(name: &CStr, query: &CStr, parameters: bool, sets: &[&[Value]]) -> Option<Key> {
+pub fn generate(name: &CStr, query: &CStr, parameters: bool, sets: &[&[Value]]) -> Option<SharedPkey> {
     generate_in(&named(name, query), parameters, sets)
 }
 
-pub fn generate_in(ctx: &Ctx, parameters: bool, sets: &[&[Value]]) -> Option<Key> {
+pub fn generate_in(ctx: &Ctx, parameters: bool, sets: &[&[Value]]) -> Option<SharedPkey> {
     let mut key = null_mut();
     unsafe {
         if (if parameters { EVP_PKEY_paramgen_init(ctx.0) } else { EVP_PKEY_keygen_init(ctx.0) }) != 1 {
@@ -167,17 +167,17 @@ pub fn generate_in(ctx: &Ctx, parameters: bool, sets: &[&[Value]]) -> Option<Key
                 return None;
             }
         }
-        (EVP_PKEY_generate(ctx.0, &raw mut key) == 1).then_some(Key(key))
+        (EVP_PKEY_generate(ctx.0, &raw mut key) == 1).then_some(SharedPkey(key))
     }
 }
 
 /// A copy of `key` in the provider that `query` names, with the parts that `selection` tells.
-pub fn moved(name: &CStr, key: &Key, query: &CStr, selection: c_int) -> Option<Key> {
+pub fn moved(name: &CStr, key: &SharedPkey, query: &CStr, selection: c_int) -> Option<SharedPkey> {
     from_data(name, query, selection, &to_data(key, selection)?)
 }
 
 /// What a key answers to all it says it answers: name, result, value.
-pub fn answers(key: &Key) -> Vec<(CString, c_int, Vec<u8>)> {
+pub fn answers(key: &SharedPkey) -> Vec<(CString, c_int, Vec<u8>)> {
     let mut all = Vec::new();
     unsafe {
         let mut p = EVP_PKEY_gettable_params(key.0);
@@ -204,7 +204,7 @@ pub fn answers(key: &Key) -> Vec<(CString, c_int, Vec<u8>)> {
 
 /// Checks that two keys answer alike; shows what differs.
 #[track_caller]
-pub fn same_answers(one: &Key, other: &Key, what: &str) {
+pub fn same_answers(one: &SharedPkey, other: &SharedPkey, what: &str) {
     let (one, other) = (answers(one), answers(other));
     assert_eq!(one.len(), other.len(), "{what}");
     let different: Vec<_> = one.iter().zip(&other).filter(|(a, b)| a != b).collect();
@@ -212,7 +212,7 @@ pub fn same_answers(one: &Key, other: &Key, what: &str) {
 }
 
 /// The results of every check OpenSSL has.
-pub fn checks(key: &Key, query: &CStr) -> [bool; 5] {
+pub fn checks(key: &SharedPkey, query: &CStr) -> [bool; 5] {
     let ctx = of(key, query);
     let run = |f: unsafe extern "C" fn(PkeyCtx) -> c_int| unsafe { f(ctx.0) == 1 };
     let results =
@@ -228,7 +228,7 @@ fn name_or_null(name: Option<&CStr>) -> *const c_char {
 
 /// Signs what passes in pieces, or with none at once.
 pub fn digest_sign(
-    key: &Key,
+    key: &SharedPkey,
     query: &CStr,
     digest: Option<&CStr>,
     message: &[u8],
@@ -272,7 +272,7 @@ pub fn digest_sign(
 
 /// The result of verifying in one go, or of the setting up where that fails.
 pub fn digest_verify(
-    key: &Key,
+    key: &SharedPkey,
     query: &CStr,
     digest: Option<&CStr>,
     message: &[u8],
@@ -295,7 +295,7 @@ pub fn digest_verify(
 }
 
 /// Signs a digest.
-pub fn sign(key: &Key, query: &CStr, digest: &[u8], sets: &[Value]) -> Option<Vec<u8>> {
+pub fn sign(key: &SharedPkey, query: &CStr, digest: &[u8], sets: &[Value]) -> Option<Vec<u8>> {
     let (ctx, mut values, mut length) = (of(key, query), sets.to_vec(), 0);
     unsafe {
         if EVP_PKEY_sign_init_ex(ctx.0, array(&mut values).as_ptr()) != 1
@@ -311,7 +311,7 @@ pub fn sign(key: &Key, query: &CStr, digest: &[u8], sets: &[Value]) -> Option<Ve
 }
 
 /// The result of verifying a signature of a digest.
-pub fn verify(key: &Key, query: &CStr, digest: &[u8], signature: &[u8]) -> c_int {
+pub fn verify(key: &SharedPkey, query: &CStr, digest: &[u8], signature: &[u8]) -> c_int {
     let ctx = of(key, query);
     unsafe {
         if EVP_PKEY_verify_init(ctx.0) != 1 {
@@ -324,7 +324,7 @@ pub fn verify(key: &Key, query: &CStr, digest: &[u8], signature: &[u8]) -> c_int
 }
 
 /// Derives a secret: every step's failure is a failure.
-pub fn derive(key: &Key, peer: &Key, query: &CStr, validate: bool, sets: &[Value]) -> Option<Vec<u8>> {
+pub fn derive(key: &SharedPkey, peer: &SharedPkey, query: &CStr, validate: bool, sets: &[Value]) -> Option<Vec<u8>> {
     let (ctx, mut values, mut length) = (of(key, query), sets.to_vec(), 0);
     let done = unsafe {
         if EVP_PKEY_derive_init(ctx.0) != 1

@@ -17,20 +17,20 @@ pub const X931: c_int = 5;
 pub const PSS: c_int = 6;
 pub const TLS: c_int = 7;
 
-pub struct Key(pub Pkey);
+pub struct RsaPkey(pub Pkey);
 
-unsafe impl Send for Key {}
-unsafe impl Sync for Key {}
+unsafe impl Send for RsaPkey {}
+unsafe impl Sync for RsaPkey {}
 
-impl Drop for Key {
+impl Drop for RsaPkey {
     fn drop(&mut self) {
         unsafe { EVP_PKEY_free(self.0) }
     }
 }
 
-pub struct Context(pub PkeyCtx);
+pub struct RsaPkeyContext(pub PkeyCtx);
 
-impl Drop for Context {
+impl Drop for RsaPkeyContext {
     fn drop(&mut self) {
         unsafe { EVP_PKEY_CTX_free(self.0) }
     }
@@ -41,7 +41,7 @@ pub fn number(key: &'static CStr, little_endian: &mut [u8]) -> OSSL_PARAM {
     OSSL_PARAM { data_type: 2, ..OSSL_PARAM::octets(key, little_endian) }
 }
 
-pub fn generate(query: &CStr, bits: usize, primes: usize, e: u64) -> Key {
+pub fn generate(query: &CStr, bits: usize, primes: usize, e: u64) -> RsaPkey {
     let (mut bits, mut primes, mut e) = (bits, primes, e.to_le_bytes());
     let params = [
         OSSL_PARAM::size(c"bits", &mut bits),
@@ -50,33 +50,33 @@ pub fn generate(query: &CStr, bits: usize, primes: usize, e: u64) -> Key {
         OSSL_PARAM::END,
     ];
     unsafe {
-        let ctx = Context(EVP_PKEY_CTX_new_from_name(library().0, c"RSA".as_ptr(), query.as_ptr()));
+        let ctx = RsaPkeyContext(EVP_PKEY_CTX_new_from_name(library().0, c"RSA".as_ptr(), query.as_ptr()));
         let mut key = null_mut();
         assert_eq!(EVP_PKEY_keygen_init(ctx.0), 1, "{}", errors());
         assert_eq!(EVP_PKEY_CTX_set_params(ctx.0, params.as_ptr()), 1, "{}", errors());
         assert_eq!(EVP_PKEY_generate(ctx.0, &raw mut key), 1, "{bits} bits, {primes} primes: {}", errors());
-        Key(key)
+        RsaPkey(key)
     }
 }
 
 /// A copy of `key` in the provider that `query` names, with the parts that `selection` tells.
-pub fn moved(key: &Key, selection: c_int, query: &CStr) -> Option<Key> {
+pub fn moved(key: &RsaPkey, selection: c_int, query: &CStr) -> Option<RsaPkey> {
     unsafe {
         let mut params = null_mut();
         assert_eq!(EVP_PKEY_todata(key.0, selection, &raw mut params), 1, "{}", errors());
-        let ctx = Context(EVP_PKEY_CTX_new_from_name(library().0, c"RSA".as_ptr(), query.as_ptr()));
+        let ctx = RsaPkeyContext(EVP_PKEY_CTX_new_from_name(library().0, c"RSA".as_ptr(), query.as_ptr()));
         let mut copy = null_mut();
         assert_eq!(EVP_PKEY_fromdata_init(ctx.0), 1);
         let done = EVP_PKEY_fromdata(ctx.0, &raw mut copy, selection, params);
         OSSL_PARAM_free(params);
-        (done == 1).then_some(Key(copy))
+        (done == 1).then_some(RsaPkey(copy))
     }
 }
 
 /// Copies of one key in both providers.
 pub struct Twins {
-    pub stock: Key,
-    pub ours: Key,
+    pub stock: RsaPkey,
+    pub ours: RsaPkey,
 }
 
 /// Keys are costly: one per kind for all tests.
@@ -96,7 +96,7 @@ pub fn query_of(ours: bool) -> &'static CStr {
 }
 
 impl Twins {
-    pub fn of(&self, ours: bool) -> &Key {
+    pub fn of(&self, ours: bool) -> &RsaPkey {
         if ours { &self.ours } else { &self.stock }
     }
 }
@@ -134,7 +134,7 @@ impl Drop for Digesting {
     }
 }
 
-pub fn digesting(key: &Key, query: &CStr, recipe: Recipe, verify: bool) -> Option<Digesting> {
+pub fn digesting(key: &RsaPkey, query: &CStr, recipe: Recipe, verify: bool) -> Option<Digesting> {
     let init = if verify { EVP_DigestVerifyInit_ex } else { EVP_DigestSignInit_ex };
     let (mut mode, digest) = (0, recipe.digest.map_or(null(), CStr::as_ptr));
     unsafe {
@@ -146,7 +146,7 @@ pub fn digesting(key: &Key, query: &CStr, recipe: Recipe, verify: bool) -> Optio
     }
 }
 
-pub fn digest_sign(key: &Key, query: &CStr, recipe: Recipe, data: &[u8]) -> Option<Vec<u8>> {
+pub fn digest_sign(key: &RsaPkey, query: &CStr, recipe: Recipe, data: &[u8]) -> Option<Vec<u8>> {
     let it = digesting(key, query, recipe, false)?;
     unsafe {
         let mut length = 0;
@@ -161,7 +161,7 @@ pub fn digest_sign(key: &Key, query: &CStr, recipe: Recipe, data: &[u8]) -> Opti
 }
 
 /// Update and final with a copied context: what OpenSSL does behind `EVP_DigestSignFinal` anyway.
-pub fn digest_sign_in_pieces(key: &Key, query: &CStr, recipe: Recipe, data: &[u8]) -> Option<Vec<u8>> {
+pub fn digest_sign_in_pieces(key: &RsaPkey, query: &CStr, recipe: Recipe, data: &[u8]) -> Option<Vec<u8>> {
     let it = digesting(key, query, recipe, false)?;
     let (front, back) = data.split_at(data.len() / 3);
     unsafe {
@@ -178,14 +178,14 @@ pub fn digest_sign_in_pieces(key: &Key, query: &CStr, recipe: Recipe, data: &[u8
     }
 }
 
-pub fn digest_verify(key: &Key, query: &CStr, recipe: Recipe, signature: &[u8], data: &[u8]) -> bool {
+pub fn digest_verify(key: &RsaPkey, query: &CStr, recipe: Recipe, signature: &[u8], data: &[u8]) -> bool {
     let Some(it) = digesting(key, query, recipe, true) else { return false };
     unsafe { EVP_DigestVerify(it.ctx, signature.as_ptr(), signature.len(), data.as_ptr(), data.len()) == 1 }
 }
 
 /// Runs a raw operation with room for everything.
 pub fn raw(
-    key: &Key,
+    key: &RsaPkey,
     query: &CStr,
     recipe: Recipe,
     init: unsafe extern "C" fn(PkeyCtx) -> c_int,
@@ -206,14 +206,14 @@ pub fn raw(
 }
 
 pub fn prepared(
-    key: &Key,
+    key: &RsaPkey,
     query: &CStr,
     recipe: Recipe,
     init: unsafe extern "C" fn(PkeyCtx) -> c_int,
-) -> Option<(Context, c_int)> {
+) -> Option<(RsaPkeyContext, c_int)> {
     let mut mode = 0;
     unsafe {
-        let ctx = Context(EVP_PKEY_CTX_new_from_pkey(library().0, key.0, query.as_ptr()));
+        let ctx = RsaPkeyContext(EVP_PKEY_CTX_new_from_pkey(library().0, key.0, query.as_ptr()));
         assert_eq!(init(ctx.0), 1, "{}", errors());
         let mut params = recipe.params(&mut mode);
         if let Some(digest) = recipe.digest {
@@ -223,21 +223,21 @@ pub fn prepared(
     }
 }
 
-pub fn raw_sign(key: &Key, query: &CStr, recipe: Recipe, data: &[u8]) -> Option<Vec<u8>> {
+pub fn raw_sign(key: &RsaPkey, query: &CStr, recipe: Recipe, data: &[u8]) -> Option<Vec<u8>> {
     raw(key, query, recipe, EVP_PKEY_sign_init, EVP_PKEY_sign, data)
 }
 
-pub fn raw_verify(key: &Key, query: &CStr, recipe: Recipe, signature: &[u8], data: &[u8]) -> bool {
+pub fn raw_verify(key: &RsaPkey, query: &CStr, recipe: Recipe, signature: &[u8], data: &[u8]) -> bool {
     let Some((ctx, _)) = prepared(key, query, recipe, EVP_PKEY_verify_init) else { return false };
     unsafe { EVP_PKEY_verify(ctx.0, signature.as_ptr(), signature.len(), data.as_ptr(), data.len()) == 1 }
 }
 
-pub fn recover(key: &Key, query: &CStr, recipe: Recipe, signature: &[u8]) -> Option<Vec<u8>> {
+pub fn recover(key: &RsaPkey, query: &CStr, recipe: Recipe, signature: &[u8]) -> Option<Vec<u8>> {
     raw(key, query, recipe, EVP_PKEY_verify_recover_init, EVP_PKEY_verify_recover, signature)
 }
 
 /// A number of a key, in the order of bytes OpenSSL passes.
-pub fn bignum(key: &Key, name: &'static CStr) -> Vec<u8> {
+pub fn bignum(key: &RsaPkey, name: &'static CStr) -> Vec<u8> {
     let mut buffer = vec![0; 2048];
     let mut params = [number(name, &mut buffer), OSSL_PARAM::END];
     assert_eq!(unsafe { EVP_PKEY_get_params(key.0, params.as_mut_ptr()) }, 1, "{}", errors());

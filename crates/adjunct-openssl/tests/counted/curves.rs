@@ -26,7 +26,7 @@ fn counts<T>(function: Function, expected: u64, delegated: bool, step: impl FnOn
 }
 
 /// The result of verifying a signature of data that is given as a SHA-256 digest.
-fn verify_sha256(key: &Key, digest: &[u8], signature: &[u8]) -> c_int {
+fn verify_sha256(key: &SharedPkey, digest: &[u8], signature: &[u8]) -> c_int {
     let (ctx, mut values) = (of(key, ADJUNCT), [Value::utf8(c"digest", "SHA256")]);
     unsafe {
         assert_eq!(EVP_PKEY_verify_init(ctx.0), 1);

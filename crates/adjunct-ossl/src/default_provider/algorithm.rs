@@ -53,18 +53,18 @@ impl Algorithm {
 
 /// An object of the default provider (a key, an operation's context), freed on every way out.
 #[derive(Debug)]
-pub struct Context {
+pub struct AlgorithmContext {
     algorithm: Algorithm,
     raw: *mut c_void,
     free: c_int,
 }
 
 // SAFETY: whoever shares it shares it as OpenSSL would: keys read by many threads, contexts used by one at a time.
-unsafe impl Send for Context {}
+unsafe impl Send for AlgorithmContext {}
 // SAFETY: a shared object is used as OpenSSL would use it: several threads may read a key, and its owner has one thread at a time use a context.
-unsafe impl Sync for Context {}
+unsafe impl Sync for AlgorithmContext {}
 
-impl Drop for Context {
+impl Drop for AlgorithmContext {
     fn drop(&mut self) {
         // SAFETY: the function of this number takes the object and nothing else.
         unsafe {
@@ -75,14 +75,14 @@ impl Drop for Context {
     }
 }
 
-impl Context {
+impl AlgorithmContext {
     /// Takes over an object the algorithm made; `free` is the `OSSL_FUNC_*` number that frees it. Null is `None`.
     ///
     /// # Safety
     /// `raw` came from this algorithm, and no other code frees it.
-    pub unsafe fn own(algorithm: Algorithm, raw: *mut c_void, free: c_int) -> Option<Context> {
+    pub unsafe fn own(algorithm: Algorithm, raw: *mut c_void, free: c_int) -> Option<AlgorithmContext> {
         // Not made before it is looked at: it would be freed, and not every provider frees null.
-        (!raw.is_null()).then(|| Context { algorithm, raw, free })
+        (!raw.is_null()).then(|| AlgorithmContext { algorithm, raw, free })
     }
 
     /// The algorithm that the context belongs to.

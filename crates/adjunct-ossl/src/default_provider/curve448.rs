@@ -10,7 +10,7 @@
 //!
 //! No lock is held while a libcrypto is looked for, so that a fork at any moment leaves the child a usable state.
 
-use super::{Algorithm, Context, Key, Library};
+use super::{Algorithm, AlgorithmContext, DefaultKey, Library};
 use crate::param::{self, Param};
 use crate::{forward, id, object};
 use std::ffi::{c_char, c_int, c_void};
@@ -118,7 +118,7 @@ pub fn x448(private: &[u8; X448], peer: &[u8; X448]) -> Option<Zeroizing<[u8; X4
         let provider = exchange.provider_context();
         let raw = forward!(exchange, id::KEYEXCH_NEWCTX, fn(*mut c_void) -> *mut c_void, null_mut(), (provider));
         // SAFETY: made by the algorithm just now.
-        let context = unsafe { Context::own(exchange, raw, id::KEYEXCH_FREECTX) }?;
+        let context = unsafe { AlgorithmContext::own(exchange, raw, id::KEYEXCH_FREECTX) }?;
         let (raw, own, peer) = (context.raw(), own.raw(), peer.raw());
         let (data, out_length) = (secret.as_mut_ptr(), &raw mut length);
         let done = forward!(
@@ -241,7 +241,12 @@ impl Curves {
     }
 
     /// Makes a key of its private half, its public one, or both. Where only the private half is given, the provider computes the other.
-    fn key<const N: usize>(&self, keys: Algorithm, private: Option<&[u8; N]>, public: Option<&[u8; N]>) -> Option<Key> {
+    fn key<const N: usize>(
+        &self,
+        keys: Algorithm,
+        private: Option<&[u8; N]>,
+        public: Option<&[u8; N]>,
+    ) -> Option<DefaultKey> {
         let param = |name, half: &[u8; N]| Param::octets(name, half.as_ptr().cast_mut(), N);
         let mut params = [Param::END; 3];
         let halves = [private.map(|half| param(c"priv", half)), public.map(|half| param(c"pub", half))];
@@ -249,7 +254,7 @@ impl Curves {
         let with_private = if private.is_some() { id::KEYMGMT_SELECT_PRIVATE_KEY } else { 0 };
         let selection = id::KEYMGMT_SELECT_PUBLIC_KEY | with_private;
         // SAFETY: the array ends; it is only read.
-        unsafe { Key::import(self.library, keys, selection, params.as_ptr()) }
+        unsafe { DefaultKey::import(self.library, keys, selection, params.as_ptr()) }
     }
 
     fn public<const N: usize>(&self, keys: Algorithm, private: &[u8; N]) -> Option<[u8; N]> {
@@ -262,7 +267,7 @@ impl Curves {
     }
 
     /// A context of Ed448, and whether its `init` (the number of that function) took the key and the form.
-    fn signing(&self, init: c_int, key: &Key, form: Form<'_>) -> Option<(Context, bool)> {
+    fn signing(&self, init: c_int, key: &DefaultKey, form: Form<'_>) -> Option<(AlgorithmContext, bool)> {
         let params = form.params();
         let (provider, key, name) = (self.ed448.provider_context(), key.raw(), null());
         let raw = forward!(
@@ -273,7 +278,7 @@ impl Curves {
             (provider, name)
         );
         // SAFETY: made by the algorithm just now.
-        let context = unsafe { Context::own(self.ed448, raw, id::SIGNATURE_FREECTX) }?;
+        let context = unsafe { AlgorithmContext::own(self.ed448, raw, id::SIGNATURE_FREECTX) }?;
         let done = forward!(
             self.ed448,
             init,

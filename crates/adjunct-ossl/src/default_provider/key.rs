@@ -1,35 +1,35 @@
 //! Keys held by OpenSSL's default provider, by its own dispatch tables: they return and raise what a program without adjunct gets.
 
-use super::{Algorithm, Context, ExportCallback, Library};
+use super::{Algorithm, AlgorithmContext, ExportCallback, Library};
 use crate::param::Param;
 use crate::{forward, id};
 use std::ffi::{CStr, c_int, c_void};
 
 /// A key of the default provider.
 #[derive(Debug)]
-pub struct Key {
+pub struct DefaultKey {
     library: &'static Library,
-    object: Context,
+    object: AlgorithmContext,
 }
 
-impl Key {
+impl DefaultKey {
     /// Takes over a key the default provider made; null is `None`.
-    fn own(library: &'static Library, algorithm: Algorithm, raw: *mut c_void) -> Option<Key> {
+    fn own(library: &'static Library, algorithm: Algorithm, raw: *mut c_void) -> Option<DefaultKey> {
         // SAFETY: the caller got `raw` from this algorithm just now.
-        let object = unsafe { Context::own(algorithm, raw, id::KEYMGMT_FREE) }?;
-        Some(Key { library, object })
+        let object = unsafe { AlgorithmContext::own(algorithm, raw, id::KEYMGMT_FREE) }?;
+        Some(DefaultKey { library, object })
     }
 
     /// An empty key of type `name`.
-    pub fn empty(library: &'static Library, name: &CStr) -> Option<Key> {
-        Key::empty_of(library, library.algorithm(id::OP_KEYMGMT, name)?)
+    pub fn empty(library: &'static Library, name: &CStr) -> Option<DefaultKey> {
+        DefaultKey::empty_of(library, library.algorithm(id::OP_KEYMGMT, name)?)
     }
 
-    fn empty_of(library: &'static Library, algorithm: Algorithm) -> Option<Key> {
+    fn empty_of(library: &'static Library, algorithm: Algorithm) -> Option<DefaultKey> {
         let null = std::ptr::null_mut();
         let context = algorithm.provider_context();
         let raw = forward!(algorithm, id::KEYMGMT_NEW, fn(*mut c_void) -> *mut c_void, null, (context));
-        Key::own(library, algorithm, raw)
+        DefaultKey::own(library, algorithm, raw)
     }
 
     /// A key of type `name` from exported parameters; `selection` is of `OSSL_KEYMGMT_SELECT_*` bits.
@@ -41,23 +41,23 @@ impl Key {
         name: &CStr,
         selection: c_int,
         params: *const Param,
-    ) -> Option<Key> {
+    ) -> Option<DefaultKey> {
         // SAFETY: the caller passes a parameter array that lives through the call.
-        unsafe { Key::import(library, library.algorithm(id::OP_KEYMGMT, name)?, selection, params) }
+        unsafe { DefaultKey::import(library, library.algorithm(id::OP_KEYMGMT, name)?, selection, params) }
     }
 
     /// A key from exported parameters, by `algorithm`: the library's key management of the key's type. `selection` is of
     /// `OSSL_KEYMGMT_SELECT_*` bits.
     ///
     /// # Safety
-    /// As for [`Key::from_params`].
+    /// As for [`DefaultKey::from_params`].
     pub unsafe fn import(
         library: &'static Library,
         algorithm: Algorithm,
         selection: c_int,
         params: *const Param,
-    ) -> Option<Key> {
-        let key = Key::empty_of(library, algorithm)?;
+    ) -> Option<DefaultKey> {
+        let key = DefaultKey::empty_of(library, algorithm)?;
         let raw = key.raw();
         let done = forward!(
             algorithm,
@@ -75,7 +75,7 @@ impl Key {
     }
 
     /// The object alone.
-    pub fn into_object(self) -> Context {
+    pub fn into_object(self) -> AlgorithmContext {
         self.object
     }
 
@@ -115,7 +115,7 @@ impl Key {
     }
 
     /// Whether the selected parts are the same.
-    pub fn same(&self, other: &Key, selection: c_int) -> c_int {
+    pub fn same(&self, other: &DefaultKey, selection: c_int) -> c_int {
         let (algorithm, one, two) = (self.object.algorithm(), self.raw(), other.raw());
         forward!(
             algorithm,
@@ -127,12 +127,12 @@ impl Key {
     }
 
     /// A copy of the selected parts that shares nothing with this one.
-    pub fn duplicate(&self, selection: c_int) -> Option<Key> {
+    pub fn duplicate(&self, selection: c_int) -> Option<DefaultKey> {
         let (algorithm, raw) = (self.object.algorithm(), self.raw());
         let null = std::ptr::null_mut();
         let copy =
             forward!(algorithm, id::KEYMGMT_DUP, fn(*const c_void, c_int) -> *mut c_void, null, (raw, selection));
-        Key::own(self.library, algorithm, copy)
+        DefaultKey::own(self.library, algorithm, copy)
     }
 
     /// Checks the selected parts; `kind` is `OSSL_KEYMGMT_VALIDATE_*`.
@@ -146,7 +146,7 @@ impl Key {
 #[derive(Debug)]
 pub struct Generation {
     library: &'static Library,
-    context: Context,
+    context: AlgorithmContext,
 }
 
 impl Generation {
@@ -170,7 +170,7 @@ impl Generation {
             (context, selection, params)
         );
         // SAFETY: made by the algorithm just now.
-        let context = unsafe { Context::own(algorithm, raw, id::KEYMGMT_GEN_CLEANUP) }?;
+        let context = unsafe { AlgorithmContext::own(algorithm, raw, id::KEYMGMT_GEN_CLEANUP) }?;
         Some(Generation { library, context })
     }
 
@@ -196,7 +196,7 @@ impl Generation {
     ///
     /// # Safety
     /// `callback` and `argument` belong together.
-    pub unsafe fn run(&mut self, callback: Option<ExportCallback>, argument: *mut c_void) -> Option<Key> {
+    pub unsafe fn run(&mut self, callback: Option<ExportCallback>, argument: *mut c_void) -> Option<DefaultKey> {
         // Some of its algorithms call without a look.
         unsafe extern "C" fn go_on(_params: *const Param, _argument: *mut c_void) -> c_int {
             1
@@ -210,6 +210,6 @@ impl Generation {
             std::ptr::null_mut(),
             (raw, callback, argument)
         );
-        Key::own(self.library, algorithm, raw)
+        DefaultKey::own(self.library, algorithm, raw)
     }
 }

@@ -16,11 +16,11 @@ mod mac;
 mod operation;
 
 pub use crate::forward;
-pub use algorithm::{Algorithm, Context};
+pub use algorithm::{Algorithm, AlgorithmContext};
 pub use encoders::Template;
-pub use key::{Generation, Key};
+pub use key::{DefaultKey, Generation};
 pub use mac::Mac;
-pub use operation::{Kind, Operation};
+pub use operation::{Operation, OperationKind};
 
 use crate::core::Core;
 use crate::dispatch::OsslAlgorithm;

@@ -1,6 +1,6 @@
 //! Public-key operations in OpenSSL's default provider, by its own dispatch tables.
 
-use super::{Context, Key, Output, name_or_null};
+use super::{AlgorithmContext, DefaultKey, Output, name_or_null};
 use crate::param::Param;
 use crate::{forward, id};
 use std::ffi::{CStr, c_char, c_int, c_void};
@@ -8,7 +8,7 @@ use std::ops::Deref;
 
 /// The kind of an [`Operation`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
+pub enum OperationKind {
     /// `EVP_PKEY_sign`.
     Sign,
     /// `EVP_PKEY_verify`.
@@ -25,30 +25,30 @@ pub enum Kind {
     Decrypt,
 }
 
-impl Kind {
+impl OperationKind {
     const fn is_cipher(self) -> bool {
-        matches!(self, Kind::Encrypt | Kind::Decrypt)
+        matches!(self, OperationKind::Encrypt | OperationKind::Decrypt)
     }
 
     /// Whether the data passes through a digest.
     pub const fn is_digest(self) -> bool {
-        matches!(self, Kind::DigestSign | Kind::DigestVerify)
+        matches!(self, OperationKind::DigestSign | OperationKind::DigestVerify)
     }
 
     /// Whether a signature is checked.
     pub const fn verifies(self) -> bool {
-        matches!(self, Kind::Verify | Kind::DigestVerify)
+        matches!(self, OperationKind::Verify | OperationKind::DigestVerify)
     }
 
     const fn init(self) -> c_int {
         match self {
-            Kind::Sign => id::SIGNATURE_SIGN_INIT,
-            Kind::Verify => id::SIGNATURE_VERIFY_INIT,
-            Kind::VerifyRecover => id::SIGNATURE_VERIFY_RECOVER_INIT,
-            Kind::DigestSign => id::SIGNATURE_DIGEST_SIGN_INIT,
-            Kind::DigestVerify => id::SIGNATURE_DIGEST_VERIFY_INIT,
-            Kind::Encrypt => id::ASYM_CIPHER_ENCRYPT_INIT,
-            Kind::Decrypt => id::ASYM_CIPHER_DECRYPT_INIT,
+            OperationKind::Sign => id::SIGNATURE_SIGN_INIT,
+            OperationKind::Verify => id::SIGNATURE_VERIFY_INIT,
+            OperationKind::VerifyRecover => id::SIGNATURE_VERIFY_RECOVER_INIT,
+            OperationKind::DigestSign => id::SIGNATURE_DIGEST_SIGN_INIT,
+            OperationKind::DigestVerify => id::SIGNATURE_DIGEST_VERIFY_INIT,
+            OperationKind::Encrypt => id::ASYM_CIPHER_ENCRYPT_INIT,
+            OperationKind::Decrypt => id::ASYM_CIPHER_DECRYPT_INIT,
         }
     }
 }
@@ -56,13 +56,13 @@ impl Kind {
 /// A context of the default provider, set up for one kind of operation. `K` holds the key, alone or with others.
 #[derive(Debug)]
 pub struct Operation<K> {
-    context: Context,
-    kind: Kind,
+    context: AlgorithmContext,
+    kind: OperationKind,
     // Not every provider takes a reference of its own.
     key: K,
 }
 
-impl<K: Deref<Target = Key>> Operation<K> {
+impl<K: Deref<Target = DefaultKey>> Operation<K> {
     /// Sets the operation up with `key` of type `name`, `params` and, for those that have one, a `digest`.
     ///
     /// # Safety
@@ -70,7 +70,7 @@ impl<K: Deref<Target = Key>> Operation<K> {
     pub unsafe fn new(
         key: K,
         name: &CStr,
-        kind: Kind,
+        kind: OperationKind,
         digest: Option<&CStr>,
         params: *const Param,
     ) -> Option<Operation<K>> {
@@ -86,7 +86,7 @@ impl<K: Deref<Target = Key>> Operation<K> {
     pub unsafe fn begin(
         key: K,
         name: &CStr,
-        kind: Kind,
+        kind: OperationKind,
         digest: Option<&CStr>,
         params: *const Param,
     ) -> Option<(Operation<K>, c_int)> {
@@ -109,7 +109,7 @@ impl<K: Deref<Target = Key>> Operation<K> {
             (new, id::SIGNATURE_FREECTX)
         };
         // SAFETY: made by the algorithm just now.
-        let context = unsafe { Context::own(algorithm, raw, free) }?;
+        let context = unsafe { AlgorithmContext::own(algorithm, raw, free) }?;
         let (raw, object) = (context.raw(), key.raw());
         let done = if kind.is_digest() {
             let digest = name_or_null(digest);
@@ -145,7 +145,7 @@ impl<K: Deref<Target = Key>> Operation<K> {
         };
         let copy = forward!(algorithm, dup, fn(*mut c_void) -> *mut c_void, std::ptr::null_mut(), (raw));
         // SAFETY: made by the algorithm just now.
-        let context = unsafe { Context::own(algorithm, copy, free) }?;
+        let context = unsafe { AlgorithmContext::own(algorithm, copy, free) }?;
         Some(Operation { context, kind: self.kind, key: self.key.clone() })
     }
 
@@ -179,11 +179,11 @@ impl<K: Deref<Target = Key>> Operation<K> {
     pub unsafe fn run(&mut self, output: Output, input: &[u8]) -> c_int {
         let (algorithm, raw) = (self.context.algorithm(), self.context.raw());
         let function = match self.kind {
-            Kind::Sign | Kind::DigestSign => id::SIGNATURE_SIGN,
-            Kind::VerifyRecover => id::SIGNATURE_VERIFY_RECOVER,
-            Kind::Encrypt => id::ASYM_CIPHER_ENCRYPT,
-            Kind::Decrypt => id::ASYM_CIPHER_DECRYPT,
-            Kind::Verify | Kind::DigestVerify => return 0,
+            OperationKind::Sign | OperationKind::DigestSign => id::SIGNATURE_SIGN,
+            OperationKind::VerifyRecover => id::SIGNATURE_VERIFY_RECOVER,
+            OperationKind::Encrypt => id::ASYM_CIPHER_ENCRYPT,
+            OperationKind::Decrypt => id::ASYM_CIPHER_DECRYPT,
+            OperationKind::Verify | OperationKind::DigestVerify => return 0,
         };
         let (data, length) = (input.as_ptr(), input.len());
         forward!(
@@ -212,7 +212,7 @@ impl<K: Deref<Target = Key>> Operation<K> {
     pub fn update(&mut self, data: &[u8]) -> c_int {
         let (algorithm, raw) = (self.context.algorithm(), self.context.raw());
         let function = match self.kind {
-            Kind::DigestVerify => id::SIGNATURE_DIGEST_VERIFY_UPDATE,
+            OperationKind::DigestVerify => id::SIGNATURE_DIGEST_VERIFY_UPDATE,
             _ => id::SIGNATURE_DIGEST_SIGN_UPDATE,
         };
         let (data, length) = (data.as_ptr(), data.len());

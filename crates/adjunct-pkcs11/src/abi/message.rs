@@ -7,7 +7,7 @@ use crate::messages::{Ciphering, Parameter, Signing, copied};
 use crate::objects;
 use crate::session::{Active, Field, Session};
 use crate::uses;
-use adjunct_mechanisms::mechanism::aead::Kind;
+use adjunct_mechanisms::mechanism::aead::AeadKind;
 use adjunct_mechanisms::operation::{Signer, Verifier};
 use adjunct_mechanisms::rv::{Result, Rv, ensure};
 use cryptoki_sys::*;
@@ -57,24 +57,24 @@ unsafe fn structure<T: Copy>(pointer: *mut c_void, length: CK_ULONG) -> Result<T
 /// # Safety
 /// Unless it is null, what the mechanism wants stands there where the length is that of its structure, and lives with all that it points to, which
 /// is nobody else's, for as long as the result is used.
-unsafe fn parameter<'a>(kind: Kind, pointer: *mut c_void, length: CK_ULONG) -> Result<Parameter<'a>> {
+unsafe fn parameter<'a>(kind: AeadKind, pointer: *mut c_void, length: CK_ULONG) -> Result<Parameter<'a>> {
     let invalid = |_| Rv(CKR_MECHANISM_PARAM_INVALID);
     // SAFETY: the caller guarantees that the mechanism's structure stands at `pointer` where `length` is that of the structure, and that the
     // nonce and the tag that it points to live, in the lengths that it states, and are nobody else's as long as the result is used.
     unsafe {
         let (nonce, fixed, generator, tag) = match kind {
-            Kind::Gcm => {
+            AeadKind::Gcm => {
                 let given: CK_GCM_MESSAGE_PARAMS = structure(pointer, length)?;
                 ensure(given.ulTagBits.is_multiple_of(8), CKR_MECHANISM_PARAM_INVALID)?;
                 let (nonce, tag) = ((given.pIv, given.ulIvLen), (given.pTag, given.ulTagBits / 8));
                 (nonce, given.ulIvFixedBits, given.ivGenerator, tag)
             }
-            Kind::Ccm => {
+            AeadKind::Ccm => {
                 let given: CK_CCM_MESSAGE_PARAMS = structure(pointer, length)?;
                 let (nonce, tag) = ((given.pNonce, given.ulNonceLen), (given.pMAC, given.ulMACLen));
                 (nonce, given.ulNonceFixedBits, given.nonceGenerator, tag)
             }
-            Kind::ChaChaPoly => {
+            AeadKind::ChaChaPoly => {
                 let given: CK_SALSA20_CHACHA20_POLY1305_MSG_PARAMS = structure(pointer, length)?;
                 ((given.pNonce, given.ulNonceLen), 0, CKG_NO_GENERATE, (given.pTag, 16))
             }

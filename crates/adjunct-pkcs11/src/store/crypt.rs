@@ -1,8 +1,8 @@
 //! The keys of a store: the token key, what is derived from it, and how a PIN opens it.
 
 use super::format::{
-    HEADER, Header, Kind, Link, RECORD_BOUND, RECORD_HEAD, Record, SLOT, SLOT_RANDOM, Slot, Uid, Version, close_record,
-    ended_slot, live_slot, record_head,
+    HEADER, Header, Link, RECORD_BOUND, RECORD_HEAD, Record, RecordKind, SLOT, SLOT_RANDOM, Slot, Uid, Version,
+    close_record, ended_slot, live_slot, record_head,
 };
 use super::role::{Grip, Role, Wrapped};
 use super::secret::{Secret, hmac};
@@ -291,7 +291,7 @@ impl Keys {
     ///
     /// # Errors
     /// [`Trouble::Memory`], [`Trouble::TooLong`].
-    pub fn seal(&self, to: &mut Vec<u8>, kind: Kind, uid: &Uid, version: u64, body: &[u8]) -> Result<()> {
+    pub fn seal(&self, to: &mut Vec<u8>, kind: RecordKind, uid: &Uid, version: u64, body: &[u8]) -> Result<()> {
         if u32::try_from(body.len()).is_err() {
             return Err(Trouble::TooLong);
         }
@@ -418,10 +418,10 @@ mod tests {
     fn no_bit_of_a_record_can_be_changed() {
         for version in [Version::One, Version::Two] {
             let keys = Keys::new(&header(version, 1));
-            for kind in [Kind::Open, Kind::Private, Kind::Sealed] {
+            for kind in [RecordKind::Open, RecordKind::Private, RecordKind::Sealed] {
                 let mut bytes = Vec::new();
                 keys.seal(&mut bytes, kind, &[1; 16], 5, b"attributes").unwrap();
-                assert_eq!(bytes.windows(10).any(|part| part == b"attributes"), kind == Kind::Open);
+                assert_eq!(bytes.windows(10).any(|part| part == b"attributes"), kind == RecordKind::Open);
                 assert_eq!(**keys.unseal(&records(&bytes, version).unwrap()[0]).unwrap(), *b"attributes");
                 // The last four bytes of the head are nobody's, and those of its length cannot be cut.
                 for at in (0..60).chain(64..bytes.len()).filter(|at| !(4..8).contains(at)) {
@@ -438,7 +438,7 @@ mod tests {
     fn a_record_that_was_ended_opens_no_more() {
         let keys = Keys::new(&header(Version::Two, 1));
         let mut bytes = Vec::new();
-        keys.seal(&mut bytes, Kind::Private, &[1; 16], 5, b"attributes").unwrap();
+        keys.seal(&mut bytes, RecordKind::Private, &[1; 16], 5, b"attributes").unwrap();
         let slot = RECORD_HEAD..RECORD_HEAD + SLOT;
         bytes[slot.clone()].copy_from_slice(&keys.ended(&[1; 16], 5));
         let ended = &records(&bytes, Version::Two).unwrap()[0];

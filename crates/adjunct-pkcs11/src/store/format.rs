@@ -259,7 +259,7 @@ pub fn first_bytes(header: &Header, tries: [u8; 2]) -> Vec<u8> {
 /// Kinds of records.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
-pub enum Kind {
+pub enum RecordKind {
     Open = 1,
     Private = 2,
     Sealed = 3,
@@ -267,14 +267,14 @@ pub enum Kind {
     Role = 5,
 }
 
-impl Kind {
+impl RecordKind {
     pub fn is_object(self) -> bool {
-        matches!(self, Kind::Open | Kind::Private | Kind::Sealed)
+        matches!(self, RecordKind::Open | RecordKind::Private | RecordKind::Sealed)
     }
 
     /// Whether the record's body cannot be read without the token key.
     pub fn is_sealed(self) -> bool {
-        matches!(self, Kind::Private | Kind::Sealed)
+        matches!(self, RecordKind::Private | RecordKind::Sealed)
     }
 
     fn slot(self, version: Version) -> usize {
@@ -313,7 +313,7 @@ pub fn ended_slot(proof: &[u8; SLOT_RANDOM]) -> [u8; SLOT] {
 /// A record in a file.
 #[derive(Debug, Clone, Copy)]
 pub struct Record<'a> {
-    pub kind: Kind,
+    pub kind: RecordKind,
     pub uid: Uid,
     pub version: u64,
     pub head: &'a [u8],
@@ -338,7 +338,7 @@ impl Record<'_> {
 
     /// Whether the record says that its object was destroyed.
     pub fn is_end(&self) -> bool {
-        self.kind == Kind::Gone || self.state() == Slot::Ended
+        self.kind == RecordKind::Gone || self.state() == Slot::Ended
     }
 
     /// Whether the fields without a meaning have the values that they are written with: few bytes that are no record look so.
@@ -356,7 +356,7 @@ impl Record<'_> {
 }
 
 /// The head of a record, without nonce and tag.
-pub fn record_head(kind: Kind, uid: &Uid, version: u64, body: usize) -> [u8; RECORD_HEAD] {
+pub fn record_head(kind: RecordKind, uid: &Uid, version: u64, body: usize) -> [u8; RECORD_HEAD] {
     let mut head = [0; RECORD_HEAD];
     head[0] = kind as u8;
     head[4..8].copy_from_slice(&(body as u32).to_le_bytes());
@@ -374,11 +374,11 @@ pub fn close_record(head: &mut [u8], nonce: &[u8; 12], tag: &[u8; 16]) {
 /// Parses the record that some bytes begin with; `None` where they cannot be one.
 pub fn record(bytes: &[u8], version: Version) -> Option<Record<'_>> {
     let kind = match bytes.first()? {
-        1 => Kind::Open,
-        2 => Kind::Private,
-        3 => Kind::Sealed,
-        4 => Kind::Gone,
-        5 => Kind::Role,
+        1 => RecordKind::Open,
+        2 => RecordKind::Private,
+        3 => RecordKind::Sealed,
+        4 => RecordKind::Gone,
+        5 => RecordKind::Role,
         _ => return None,
     };
     let front = RECORD_HEAD + kind.slot(version);

@@ -4,8 +4,8 @@ use super::crypt::Keys;
 use super::erase::Spent;
 use super::file::{self, Seen};
 use super::format::{
-    self, Before, Behind, COUNTERS, Counters, FRAMES, Frames, HEADER, Header, Kind, RECORD_HEAD, Record, Slot, Uid,
-    Version,
+    self, Before, Behind, COUNTERS, Counters, FRAMES, Frames, HEADER, Header, RECORD_HEAD, Record, RecordKind, Slot,
+    Uid, Version,
 };
 use super::role::Role;
 use super::trouble::Trouble;
@@ -69,7 +69,7 @@ pub fn uid_of(attributes: &Attributes) -> Option<Uid> {
 /// The attributes in a record of an object, of its body in clear.
 pub fn attributes(record: &Record<'_>, body: &[u8]) -> Result<Attributes> {
     let attributes = body::decode(body)?;
-    let private = attributes.is(CKA_PRIVATE) == (record.kind == Kind::Private);
+    let private = attributes.is(CKA_PRIVATE) == (record.kind == RecordKind::Private);
     let fits = uid_of(&attributes) == Some(record.uid) && attributes.is(CKA_TOKEN) && private;
     if fits { Ok(attributes) } else { Err(Trouble::Damaged) }
 }
@@ -230,7 +230,7 @@ impl Initialized {
         first.copy_from_slice(&bytes[..COUNTERS]);
         let mut roles = [None, None];
         let records = read.frames.iter().flat_map(|frame| &frame.records);
-        for record in records.filter(|record| record.kind == Kind::Role) {
+        for record in records.filter(|record| record.kind == RecordKind::Role) {
             put_role(&mut roles, record, version)?;
         }
         let eyes = eyes(&header, &roles);
@@ -280,7 +280,7 @@ impl Initialized {
             }
             let mut at = begin + frame.at as u64;
             for record in &frame.records {
-                if record.kind == Kind::Role {
+                if record.kind == RecordKind::Role {
                     if let Some(eyes) = eyes {
                         eyes.keys.unseal(record)?;
                     }
@@ -365,10 +365,10 @@ impl Initialized {
                     there.map(|handle| objects.remove(handle));
                     continue;
                 }
-                Kind::Open => true,
-                Kind::Sealed => eyes.is_some(),
-                Kind::Private => eyes.is_some_and(|eyes| eyes.private),
-                Kind::Gone | Kind::Role => continue,
+                RecordKind::Open => true,
+                RecordKind::Sealed => eyes.is_some(),
+                RecordKind::Private => eyes.is_some_and(|eyes| eyes.private),
+                RecordKind::Gone | RecordKind::Role => continue,
             };
             let unchanged = there.is_some() && before.get(uid).is_some_and(|before| before.version == record.version);
             if !seen {

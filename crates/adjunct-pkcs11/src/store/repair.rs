@@ -6,7 +6,7 @@
 //! its records say, even if they are old; but an old PIN, from before a change of the PIN, does not open it ([`is_of_before`]).
 
 use super::crypt::Keys;
-use super::format::{self, Behind, Counters, FRAMES, Header, Kind, Record, Slot, Uid, Version};
+use super::format::{self, Behind, Counters, FRAMES, Header, Record, RecordKind, Slot, Uid, Version};
 use super::read::Eyes;
 use super::role::Role;
 use super::trouble::Trouble;
@@ -71,7 +71,7 @@ fn frames_of(bytes: &[u8]) -> &[u8] {
 
 /// Index of the role that a record is for.
 fn place_of(record: &Record<'_>) -> Option<usize> {
-    usize::from(record.uid[0]).checked_sub(1).filter(|place| *place < 2 && record.kind == Kind::Role)
+    usize::from(record.uid[0]).checked_sub(1).filter(|place| *place < 2 && record.kind == RecordKind::Role)
 }
 
 /// Reads the newest roles that can be read. They are not checked: whether a PIN opens one will tell.
@@ -108,7 +108,7 @@ pub fn is_of_before(bytes: &[u8], keys: &Keys, version: Version, which: Holder, 
     let bytes = frames_of(bytes);
     let (mut used, mut newest, mut whole) = (None, 0, BTreeSet::new());
     candidates(bytes, version, |record| {
-        if record.kind != Kind::Role || keys.unseal(record).is_err() {
+        if record.kind != RecordKind::Role || keys.unseal(record).is_err() {
             return false;
         }
         let at = record.whole.as_ptr() as usize - bytes.as_ptr() as usize;
@@ -128,7 +128,7 @@ pub fn is_of_before(bytes: &[u8], keys: &Keys, version: Version, which: Holder, 
     // What is the same in the head of each role's record of this holder's, of which one byte may be wrong; but none that says it is the other's.
     let known = |head: &[u8]| {
         let expected = |place: usize| match place {
-            0 => Some(Kind::Role as u8),
+            0 => Some(RecordKind::Role as u8),
             8 => Some(which.number()),
             1..4 | 9..24 | 60.. => Some(0),
             _ => None,
@@ -178,7 +178,7 @@ pub fn salvage(
             }
         };
         number = number.max(record.version);
-        if record.kind == Kind::Role {
+        if record.kind == RecordKind::Role {
             if let (Some(place), Ok(role)) = (place_of(record), Role::decode(&body, version))
                 && found[place].as_ref().is_none_or(|(version, _)| *version <= record.version)
             {

@@ -1,6 +1,6 @@
 //! Files that were cut, changed and filled, and what is read of them. The keys are made without the derivation from a PIN, which is slow.
 
-use super::format::{Header, Kind, Slot, Version};
+use super::format::{Header, RecordKind, Slot, Version};
 use super::read::Eyes;
 use super::role::{Grip, Wrapped};
 use super::*;
@@ -274,7 +274,7 @@ fn frames_made_anew_without_the_keys_are_found_out() {
     let (number, joint) = frames(&bytes).last().map(|frame| (frame.number, format::joint(frame.tail))).unwrap();
     // The bytes of a frame that says an object is gone, of somebody else's keys.
     let mut records = Vec::new();
-    keys().seal(&mut records, Kind::Gone, &[1; 16], number + 1, &[]).unwrap();
+    keys().seal(&mut records, RecordKind::Gone, &[1; 16], number + 1, &[]).unwrap();
     let before = format::Before { version: Version::Two, number, joint };
     bytes.extend(format::frame(before, &records, |_| [0; 16]).unwrap().0);
     std::fs::write(&path, &bytes).unwrap();
@@ -465,7 +465,7 @@ fn records_put_elsewhere_are_found_out() {
         &|records: &mut Vec<Vec<u8>>| records.truncate(1) as _,
         // One object under another's name.
         &|records: &mut Vec<Vec<u8>>| {
-            if records.len() == 2 && records[0][0] != Kind::Role as u8 {
+            if records.len() == 2 && records[0][0] != RecordKind::Role as u8 {
                 let uid = records[1][8..24].to_vec();
                 records[0][8..24].copy_from_slice(&uid);
             }

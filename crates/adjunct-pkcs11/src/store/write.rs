@@ -4,7 +4,7 @@ use super::batch::{Change, Taken};
 use super::crypt::Keys;
 use super::erase::Spent;
 use super::file::{self, Held};
-use super::format::{self, Before, Kind, Record, Uid, Version};
+use super::format::{self, Before, Record, RecordKind, Uid, Version};
 use super::read::{self, Depth};
 use super::replace::Old;
 use super::role::Role;
@@ -23,11 +23,11 @@ const COMPACT: u64 = 64 << 10;
 const PART: usize = 64 << 10;
 
 /// How an object is written.
-fn kind(object: &Object) -> Kind {
+fn kind(object: &Object) -> RecordKind {
     match (object.is_private(), object.class()) {
-        (true, _) => Kind::Private,
-        (false, CKO_PRIVATE_KEY | CKO_SECRET_KEY) => Kind::Sealed,
-        (false, _) => Kind::Open,
+        (true, _) => RecordKind::Private,
+        (false, CKO_PRIVATE_KEY | CKO_SECRET_KEY) => RecordKind::Sealed,
+        (false, _) => RecordKind::Open,
     }
 }
 
@@ -41,7 +41,7 @@ fn seal_role(
 ) -> std::result::Result<(), Trouble> {
     let mut uid = [0; 16];
     uid[0] = which.number();
-    keys.seal(to, Kind::Role, &uid, number, &role.encode())
+    keys.seal(to, RecordKind::Role, &uid, number, &role.encode())
 }
 
 /// The parts of a new file with no objects.
@@ -264,7 +264,7 @@ impl Initialized {
             }
             let at = records.len();
             if let Change::Removed(_) = change {
-                keys.seal(records, Kind::Gone, &uid, number, &[])?;
+                keys.seal(records, RecordKind::Gone, &uid, number, &[])?;
                 known.push((uid, None));
             } else {
                 let object = change.object();

@@ -1,6 +1,6 @@
 //! Changes of existing keys and certificates: removal, change, copy, and extraction of public keys.
 
-use super::kinds::Kind;
+use super::kinds::KeyKind;
 use super::select::{Counts, Found, noun};
 use super::{Result, Stop, World, bad, id, named, number, print, say, set_letters};
 use adjunct_mechanisms::der::Attribute;
@@ -119,7 +119,7 @@ impl World<'_> {
                 continue;
             };
             let key_type = public.iter().find(|(kind, _)| *kind == CKA_KEY_TYPE).and_then(|(_, value)| number(value));
-            let Some(kind) = key_type.and_then(Kind::of) else { return Err(Stop::Rv(CKR_KEY_TYPE_INCONSISTENT)) };
+            let Some(kind) = key_type.and_then(KeyKind::of) else { return Err(Stop::Rv(CKR_KEY_TYPE_INCONSISTENT)) };
             let (label, template) = self.public_key(found, kind, &public)?;
             match self.session.create(&template) {
                 Ok(_) => {
@@ -148,7 +148,7 @@ impl World<'_> {
     }
 
     /// The public key that is made of a private one or of a certificate, with its label.
-    fn public_key(&self, of: &Found, kind: &Kind, public: &[Attribute]) -> Result<(String, Template)> {
+    fn public_key(&self, of: &Found, kind: &KeyKind, public: &[Attribute]) -> Result<(String, Template)> {
         let wanted = &self.wanted;
         let label = wanted.new_label.clone().unwrap_or_else(|| format!("{}_pubkey", of.label));
         let mut template = Template::new();

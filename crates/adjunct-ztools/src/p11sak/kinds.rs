@@ -26,7 +26,7 @@ pub(super) enum Size {
 
 /// A type of keys.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Kind {
+pub(super) struct KeyKind {
     /// Name on command lines.
     pub word: &'static str,
     /// Name in what is printed.
@@ -46,7 +46,7 @@ pub(super) enum Selected {
     /// Keys of this class.
     Class(CK_OBJECT_CLASS),
     /// Keys of this type.
-    Of(&'static Kind),
+    Of(&'static KeyKind),
     /// All certificates of the one type that there is.
     Certificates,
 }
@@ -58,8 +58,8 @@ const fn secret(
     generate: CK_MECHANISM_TYPE,
     size: Size,
     uses: Uses,
-) -> Kind {
-    Kind { word, name, key_type, generate, pair: false, size, uses }
+) -> KeyKind {
+    KeyKind { word, name, key_type, generate, pair: false, size, uses }
 }
 
 const fn pair(
@@ -69,8 +69,8 @@ const fn pair(
     generate: CK_MECHANISM_TYPE,
     size: Size,
     uses: Uses,
-) -> Kind {
-    Kind { word, name, key_type, generate, pair: true, size, uses }
+) -> KeyKind {
+    KeyKind { word, name, key_type, generate, pair: true, size, uses }
 }
 
 const ALL_USES: Uses = Uses { sign: true, encrypt: true, wrap: true, derive: true, encapsulate: false };
@@ -79,7 +79,7 @@ const BITS: Size = Size::ValueLength(8);
 const SIGNS: Uses = Uses { sign: true, ..NONE };
 
 /// All types of keys.
-pub(super) const KINDS: [Kind; 22] = [
+pub(super) const KINDS: [KeyKind; 22] = [
     secret("des", "DES", CKK_DES, CKM_DES_KEY_GEN, Size::None, ALL_USES),
     secret("3des", "3DES", CKK_DES3, CKM_DES3_KEY_GEN, Size::None, ALL_USES),
     secret("generic", "GENERIC", CKK_GENERIC_SECRET, CKM_GENERIC_SECRET_KEY_GEN, BITS, MACS),
@@ -119,7 +119,7 @@ pub(super) const KINDS: [Kind; 22] = [
 ];
 
 /// The type of certificates; there is one.
-pub(super) static X509: Kind = Kind {
+pub(super) static X509: KeyKind = KeyKind {
     word: "x509",
     name: "X.509",
     key_type: CK_UNAVAILABLE_INFORMATION,
@@ -129,13 +129,13 @@ pub(super) static X509: Kind = Kind {
     uses: NONE,
 };
 
-impl Kind {
+impl KeyKind {
     /// A type of keys by the name that is printed, in any case.
-    pub(super) fn named(name: &str) -> Option<&'static Kind> {
+    pub(super) fn named(name: &str) -> Option<&'static KeyKind> {
         KINDS.iter().find(|kind| kind.name.eq_ignore_ascii_case(name))
     }
 
-    pub(super) fn of(key_type: CK_KEY_TYPE) -> Option<&'static Kind> {
+    pub(super) fn of(key_type: CK_KEY_TYPE) -> Option<&'static KeyKind> {
         KINDS.iter().find(|kind| kind.key_type == key_type)
     }
 
@@ -281,7 +281,7 @@ pub(super) const DETAILS: &[(&str, CK_ATTRIBUTE_TYPE, u8)] = &[
     ("CKA_VALUE_LEN", CKA_VALUE_LEN, 4),
 ];
 
-impl Kind {
+impl KeyKind {
     /// Whether keys of this type are made of an attribute: of others a module may say anything, that they are secret, too.
     pub(super) fn has_detail(&self, kind: CK_ATTRIBUTE_TYPE, class: CK_OBJECT_CLASS) -> bool {
         match kind {

@@ -1,6 +1,6 @@
 //! `generate-key`, `import-key`: make keys in the token.
 
-use super::kinds::{Kind, Selected};
+use super::kinds::{KeyKind, Selected};
 use super::{Result, Stop, World, bad, failed, id, named, pem, print, say, set_letters};
 use crate::pkcsconf::show::mechanism_name;
 use adjunct_mechanisms::der;
@@ -45,7 +45,7 @@ fn big(number: u64) -> Vec<u8> {
 }
 
 impl World<'_> {
-    fn kind(&self) -> Result<&'static Kind> {
+    fn kind(&self) -> Result<&'static KeyKind> {
         match self.wanted.selected {
             Selected::Of(kind) => Ok(kind),
             _ => Err(Stop::Rv(CKR_ARGUMENTS_BAD)),
@@ -55,7 +55,7 @@ impl World<'_> {
     /// The attributes that every new key has: its label, and those of the letters and the identifier.
     pub(super) fn template(
         &self,
-        kind: &Kind,
+        kind: &KeyKind,
         class: CK_OBJECT_CLASS,
         label: &str,
         letters: Option<&str>,
@@ -82,7 +82,7 @@ impl World<'_> {
         let curve = args.first().and_then(|name| der::curve(name));
         // The types of PKCS #11 3 may stand for that of curves, too.
         let kind = match &curve {
-            Some((_, key_type)) if kind.word.starts_with("ec") => Kind::of(*key_type).unwrap_or(kind),
+            Some((_, key_type)) if kind.word.starts_with("ec") => KeyKind::of(*key_type).unwrap_or(kind),
             _ => kind,
         };
         let name = mechanism_name(kind.generate).unwrap_or("UNKNOWN");
@@ -173,7 +173,7 @@ impl World<'_> {
                 say(&format!("Failed to read PEM file '{file}': {why}"));
                 Stop::Rv(CKR_FUNCTION_FAILED)
             };
-            let mut key = pem::Key::find(&bytes, private).map_err(unread)?;
+            let mut key = pem::PemKey::find(&bytes, private).map_err(unread)?;
             if key.is_encrypted() {
                 key.open(&self.password()?).map_err(unread)?;
             }
@@ -196,7 +196,7 @@ impl World<'_> {
 }
 
 /// Refuses a file of a length that no such key has.
-fn secret_length(kind: &Kind, length: usize) -> Result {
+fn secret_length(kind: &KeyKind, length: usize) -> Result {
     let (fits, expected) = match kind.word {
         "des" => (length == 8, "8 bytes"),
         "3des" => (length == 24, "24 bytes"),

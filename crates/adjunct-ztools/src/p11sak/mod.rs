@@ -201,7 +201,7 @@ impl World<'_> {
 fn set_letters(
     template: &mut Template,
     letters: &str,
-    of: Option<(&kinds::Kind, CK_OBJECT_CLASS)>,
+    of: Option<(&kinds::KeyKind, CK_OBJECT_CLASS)>,
     so: bool,
 ) -> Result {
     for letter in letters.chars() {

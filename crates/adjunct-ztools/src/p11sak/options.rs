@@ -1,6 +1,6 @@
 //! The command line.
 
-use super::kinds::{KINDS, Kind, Selected};
+use super::kinds::{KINDS, KeyKind, Selected};
 use super::tasks::{self, TASKS, Task, options};
 use super::wrap;
 use super::{NAME, Result, Stop, bad, invalid};
@@ -227,7 +227,7 @@ impl Wanted {
 }
 
 /// The values that a word behind the type may have; none for any.
-fn values(kind: &Kind) -> Option<&'static [&'static str]> {
+fn values(kind: &KeyKind) -> Option<&'static [&'static str]> {
     Some(match kind.word {
         "aes" => &["128", "192", "256"],
         "aes-xts" => &["128", "256"],
@@ -287,7 +287,7 @@ fn arguments(task: Task, words: &[OsString]) -> Result<(Selected, Vec<String>)> 
                 return Err(invalid(exponent, "PUBL-EXP"));
             }
         }
-    } else if let (Task::Import, Selected::Of(Kind { pair: true, .. })) = (task, selected) {
+    } else if let (Task::Import, Selected::Of(KeyKind { pair: true, .. })) = (task, selected) {
         most = 1;
         let first = rest.first().ok_or_else(|| required("KIND"))?;
         if !["public", "private"].contains(&first.as_str()) {

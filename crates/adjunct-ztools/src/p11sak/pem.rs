@@ -17,18 +17,18 @@ pub(super) fn text_with_headers(what: &str, headers: &[(&str, String)], bytes: &
 }
 
 /// The key of a PEM file.
-pub(super) struct Key {
+pub(super) struct PemKey {
     part: Part,
     /// The private key's encoding; `None` for a public key.
     packed: Option<Packed>,
 }
 
-impl Key {
+impl PemKey {
     /// The first key of a file that is private, or public.
     ///
     /// # Errors
     /// Why there is none.
-    pub(super) fn find(file: &[u8], private: bool) -> Result<Key, &'static str> {
+    pub(super) fn find(file: &[u8], private: bool) -> Result<PemKey, &'static str> {
         let text = std::str::from_utf8(file).map_err(|_| "it is no PEM file")?;
         let wanted: &[(&str, Option<Packed>)] = if private {
             &[
@@ -43,7 +43,7 @@ impl Key {
         let parts = pem::parts(text).unwrap_or_default();
         let found = parts.into_iter().find_map(|part| {
             let (_, packed) = wanted.iter().find(|(label, _)| *label == part.label)?;
-            Some(Key { part, packed: *packed })
+            Some(PemKey { part, packed: *packed })
         });
         let key = found.ok_or("it has no such key")?;
         if key.part.bytes.is_empty() { Err("it is damaged") } else { Ok(key) }

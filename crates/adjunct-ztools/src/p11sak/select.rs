@@ -1,6 +1,6 @@
 //! Objects that are selected, one after the other, each after a question where that is wanted.
 
-use super::kinds::{Kind, Selected, Size, X509};
+use super::kinds::{KeyKind, Selected, Size, X509};
 use super::{Result, Stop, World, failed, id, number, print, say, set_letters};
 use crate::pkcsconf::prompt;
 use adjunct_pkcs11_client::sys::*;
@@ -10,7 +10,7 @@ use adjunct_pkcs11_client::{Rv, Template};
 pub(super) struct Found {
     pub object: CK_OBJECT_HANDLE,
     pub class: CK_OBJECT_CLASS,
-    pub kind: &'static Kind,
+    pub kind: &'static KeyKind,
     pub size: CK_ULONG,
     /// Label as it is in the token, and as it is shown.
     pub label: String,
@@ -169,7 +169,7 @@ impl World<'_> {
             return Ok(Found { object, class, kind: &X509, size: 0, label, shown, what: X509.name.to_owned() });
         }
         let key_type = number(&self.bytes(object, CKA_KEY_TYPE)).unwrap_or(CK_UNAVAILABLE_INFORMATION);
-        let Some(kind) = Kind::of(key_type) else {
+        let Some(kind) = KeyKind::of(key_type) else {
             say(&format!("Object \"{shown}\" has an unsupported type: {key_type}"));
             return Err(Stop::Rv(CKR_KEY_TYPE_INCONSISTENT));
         };

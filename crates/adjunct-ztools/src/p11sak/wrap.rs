@@ -3,7 +3,7 @@
 //! A key is wrapped by one mechanism. Mechanisms that encrypt it under a temporary AES key, and that under another key, are left out, because no
 //! module here has them.
 
-use super::kinds::{Kind, Selected};
+use super::kinds::{KeyKind, Selected};
 use super::pem::text_with_headers;
 use super::select::{Counts, Filter, Found, ask};
 use super::tasks::{self, Task};
@@ -210,7 +210,7 @@ impl Wrapping {
     }
 
     /// The headers of a PEM file.
-    fn headers(&self, kind: &Kind) -> Vec<(&'static str, String)> {
+    fn headers(&self, kind: &KeyKind) -> Vec<(&'static str, String)> {
         let digits = |bytes: &[u8]| bytes.iter().map(|byte| format!("{byte:02x}")).collect::<String>();
         let mut headers = vec![("KEY-TYPE", kind.name.to_owned()), ("WRAP-ALG", self.mechanism.name())];
         match self.mechanism.parameter {
@@ -253,7 +253,7 @@ impl World<'_> {
             return Err(bad("'-K'/'--kek-label', or '-k'/'--kek-id'"));
         }
         let key_type = if mechanism.rsa { CKK_RSA } else { CKK_AES };
-        let kind = Kind::of(key_type).ok_or(Stop::Rv(CKR_KEY_TYPE_INCONSISTENT))?;
+        let kind = KeyKind::of(key_type).ok_or(Stop::Rv(CKR_KEY_TYPE_INCONSISTENT))?;
         let class = mechanism.class(wraps);
         let (label, id) = (wanted.label.as_deref(), wanted.id.as_deref());
         let filter = Filter { selected: Selected::Of(kind), label, id, attrs: None };
@@ -392,7 +392,7 @@ impl World<'_> {
 }
 
 /// How a key of a PEM file was wrapped, and of which type it is.
-fn of_headers(part: &Part, file: &str) -> Result<(Wrapping, &'static Kind)> {
+fn of_headers(part: &Part, file: &str) -> Result<(Wrapping, &'static KeyKind)> {
     let header = |name: &str| {
         part.header(name).ok_or_else(|| bad(&format!("No '{name}' header line found in PEM file '{file}'")))
     };
@@ -402,7 +402,7 @@ fn of_headers(part: &Part, file: &str) -> Result<(Wrapping, &'static Kind)> {
     let name = header("WRAP-ALG")?;
     let mechanism = *Mechanism::named(name).ok_or_else(|| wrong("Wrap mechanism", name))?;
     let name = header("KEY-TYPE")?;
-    let kind = Kind::named(name).ok_or_else(|| wrong("Key type", name))?;
+    let kind = KeyKind::named(name).ok_or_else(|| wrong("Key type", name))?;
     let iv = part.header("IV").filter(|iv| !iv.eq_ignore_ascii_case(DEFAULT));
     let of_digest = |header: &str, what: &str| match part.header(header) {
         None => Ok(None),
@@ -451,7 +451,7 @@ mod tests {
 
     #[test]
     fn headers_are_written_as_they_are_read() {
-        let aes = Kind::of(CKK_AES).unwrap();
+        let aes = KeyKind::of(CKK_AES).unwrap();
         for mechanism in MECHANISMS.iter().copied() {
             let wrapping = Wrapping::of(mechanism, None, (Some(4), None), None).ok().unwrap();
             let headers = wrapping.headers(aes);

@@ -1,7 +1,7 @@
 //! The rows of the statistics: which, in which order, under which names.
 
 use adjunct::catalogue::Queue;
-use adjunct::catalogue::{Function, Kind};
+use adjunct::catalogue::{CounterSplit, Function};
 use adjunct::counters::{Counts, Lanes, Snapshot};
 
 /// A row of a statistics table.
@@ -35,7 +35,7 @@ impl Line {
 
     /// Whether encryption and decryption are told apart.
     pub fn is_cipher(&self) -> bool {
-        self.function.info().kind == Kind::Cipher
+        self.function.info().kind == CounterSplit::Cipher
     }
 }
 

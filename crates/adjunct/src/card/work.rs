@@ -7,20 +7,20 @@ use crate::slab::Entry;
 use adjunct_base::registry::{self, Adapter};
 use adjunct_card_protocol::wire::{E, Kind};
 use adjunct_cpu as cpu;
-use adjunct_cpu::rsa::{Crt, Key as CpuKey, Numbers};
+use adjunct_cpu::rsa::{CpuRsaKey, Crt, Numbers};
 use adjunct_lanes as lanes;
 use adjunct_lanes::rsa::{Prepared, Private};
 use zeroize::Zeroizing;
 
 /// A key that requests came with, prepared. Wiped when its last owner is dropped.
 #[derive(Debug, Clone)]
-pub struct Key(Kind, Entry<Prepared>);
+pub struct RequestedKey(Kind, Entry<Prepared>);
 
 /// A request of a batch: its key, and its input or, where it is done, its output.
 #[derive(Debug)]
 pub struct Job {
     /// The key.
-    pub key: Key,
+    pub key: RequestedKey,
     /// Input, then result: [`Kind::size`] bytes.
     pub block: Zeroizing<Vec<u8>>,
     /// Whether the block holds the output.
@@ -51,12 +51,12 @@ pub fn do_without_lanes() {
     registry::set_online(Adapter::Card, true);
 }
 
-impl Key {
+impl RequestedKey {
     /// Makes a key of the bytes of a request.
     ///
     /// # Errors
     /// [`Error::InvalidKey`], [`Error::Unsupported`] where the numbers are not a key's, [`Error::Memory`].
-    pub fn new(kind: Kind, bytes: &[u8]) -> Result<Key, Error> {
+    pub fn new(kind: Kind, bytes: &[u8]) -> Result<RequestedKey, Error> {
         let (size, half) = (kind.size(), kind.size() / 2);
         if bytes.len() != kind.key() {
             return Err(Error::Length { what: "key", got: bytes.len(), expected: "that of its kind" });
@@ -66,10 +66,10 @@ impl Key {
         let mut halves = rest.chunks_exact(half);
         let mut next = || halves.next().unwrap_or_default();
         let crt = Crt { p: next(), q: next(), dp: next(), dq: next(), qinv: next() };
-        let key = CpuKey::from_crt(&Numbers { n, e, d: None, crt: Some(crt) })?;
+        let key = CpuRsaKey::from_crt(&Numbers { n, e, d: None, crt: Some(crt) })?;
         Prepared::new(&key)?
             .filter(|prepared| prepared.size() == size)
-            .map(|prepared| Key(kind, prepared))
+            .map(|prepared| RequestedKey(kind, prepared))
             .ok_or(Error::InvalidKey("sizes"))
     }
 

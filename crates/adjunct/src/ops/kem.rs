@@ -17,7 +17,7 @@ pub const MAX_SECRET: usize = SECRET + 48;
 /// The kind of a key: ML-KEM's set, and the curve beside it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[allow(missing_docs, reason = "named as in the IANA registry of TLS's supported groups")]
-pub enum Kind {
+pub enum KemGroup {
     MlKem512,
     MlKem768,
     MlKem1024,
@@ -50,22 +50,22 @@ impl Curve {
     }
 }
 
-impl Kind {
+impl KemGroup {
     /// The parameter set of ML-KEM.
     pub const fn set(self) -> Set {
         match self {
-            Kind::MlKem512 => Set::MlKem512,
-            Kind::MlKem768 | Kind::X25519MlKem768 | Kind::SecP256r1MlKem768 => Set::MlKem768,
-            Kind::MlKem1024 | Kind::SecP384r1MlKem1024 => Set::MlKem1024,
+            KemGroup::MlKem512 => Set::MlKem512,
+            KemGroup::MlKem768 | KemGroup::X25519MlKem768 | KemGroup::SecP256r1MlKem768 => Set::MlKem768,
+            KemGroup::MlKem1024 | KemGroup::SecP384r1MlKem1024 => Set::MlKem1024,
         }
     }
 
     const fn curve(self) -> Option<Curve> {
         match self {
-            Kind::MlKem512 | Kind::MlKem768 | Kind::MlKem1024 => None,
-            Kind::X25519MlKem768 => Some(Curve::X25519),
-            Kind::SecP256r1MlKem768 => Some(Curve::Nist(ec::Curve::P256)),
-            Kind::SecP384r1MlKem1024 => Some(Curve::Nist(ec::Curve::P384)),
+            KemGroup::MlKem512 | KemGroup::MlKem768 | KemGroup::MlKem1024 => None,
+            KemGroup::X25519MlKem768 => Some(Curve::X25519),
+            KemGroup::SecP256r1MlKem768 => Some(Curve::Nist(ec::Curve::P256)),
+            KemGroup::SecP384r1MlKem1024 => Some(Curve::Nist(ec::Curve::P384)),
         }
     }
 
@@ -134,21 +134,21 @@ impl Kind {
 
 /// A key: the public half, and the private one if there is one. Immutable; threads share it.
 #[derive(Clone)]
-pub struct Key {
-    kind: Kind,
-    mlkem: mlkem::Key,
+pub struct KemKey {
+    kind: KemGroup,
+    mlkem: mlkem::MlKemKey,
     curve: Option<OnCurve>,
     /// The seed that the key pair was made of, for ML-KEM alone and never of a card's key.
     seed: Option<Zeroizing<[u8; SEED]>>,
 }
 
-opaque_debug!(Key);
+opaque_debug!(KemKey);
 
 /// The half on a curve.
 #[derive(Clone)]
 enum OnCurve {
     X25519 { public: [u8; x25519::KEY], private: Option<Private<{ x25519::KEY }>> },
-    Nist(ec::Key),
+    Nist(ec::EcKey),
 }
 
 impl OnCurve {
@@ -158,7 +158,7 @@ impl OnCurve {
                 let (private, public) = x25519::generate();
                 OnCurve::X25519 { public, private: Some(private) }
             }
-            Curve::Nist(curve) => OnCurve::Nist(ec::Key::generate(curve)?),
+            Curve::Nist(curve) => OnCurve::Nist(ec::EcKey::generate(curve)?),
         })
     }
 
@@ -173,7 +173,7 @@ impl OnCurve {
                 Ok(OnCurve::X25519 { public, private: None })
             }
             Curve::Nist(_) if public.first() != Some(&4) => Err(Error::InvalidKey("not an uncompressed point")),
-            Curve::Nist(curve) => Ok(OnCurve::Nist(ec::Key::new(curve, Some(public), None)?)),
+            Curve::Nist(curve) => Ok(OnCurve::Nist(ec::EcKey::new(curve, Some(public), None)?)),
         }
     }
 
@@ -188,7 +188,7 @@ impl OnCurve {
             }
             Curve::Nist(curve) => {
                 let public = public.ok_or(Error::InvalidKey("a private key on a NIST curve without its public key"))?;
-                let key = ec::Key::new(curve, Some(public), Some(private))?;
+                let key = ec::EcKey::new(curve, Some(public), Some(private))?;
                 if !key.is_pair() {
                     return Err(Error::InvalidKey("the halves do not belong together"));
                 }
@@ -247,72 +247,72 @@ fn length(what: &'static str, got: usize, expected: usize) -> Result<(), Error> 
     if got == expected { Ok(()) } else { Err(Error::Length { what, got, expected: "the kind's" }) }
 }
 
-impl Key {
+impl KemKey {
     /// Generates a key pair.
     ///
     /// # Errors
     /// [`Error::Memory`]; [`Error::Failed`] where the library fails.
-    pub fn generate(kind: Kind) -> Result<Key, Error> {
-        let (mlkem, seed) = mlkem::Key::generate(kind.set())?;
+    pub fn generate(kind: KemGroup) -> Result<KemKey, Error> {
+        let (mlkem, seed) = mlkem::MlKemKey::generate(kind.set())?;
         let curve = kind.curve().map(OnCurve::generate).transpose()?;
         // Hybrids are not known by a seed.
         let seed = curve.is_none().then_some(seed);
-        Ok(Key { kind, mlkem, curve, seed })
+        Ok(KemKey { kind, mlkem, curve, seed })
     }
 
     /// Generates the key pair of a seed that is given, of ML-KEM alone: for known answers.
     ///
     /// # Errors
-    /// As for [`Key::generate`]; and [`Error::Unsupported`] for a hybrid.
-    pub fn generate_of(kind: Kind, seed: &[u8; SEED]) -> Result<Key, Error> {
-        Key::with_seed(kind, seed, mlkem::Key::generate_of)
+    /// As for [`KemKey::generate`]; and [`Error::Unsupported`] for a hybrid.
+    pub fn generate_of(kind: KemGroup, seed: &[u8; SEED]) -> Result<KemKey, Error> {
+        KemKey::with_seed(kind, seed, mlkem::MlKemKey::generate_of)
     }
 
     /// The key pair of a seed, of ML-KEM alone. A part of an import, which counts nothing.
     ///
     /// # Errors
-    /// As for [`Key::generate_of`].
-    pub fn of_seed(kind: Kind, seed: &[u8; SEED]) -> Result<Key, Error> {
-        Key::with_seed(kind, seed, mlkem::Key::of_seed)
+    /// As for [`KemKey::generate_of`].
+    pub fn of_seed(kind: KemGroup, seed: &[u8; SEED]) -> Result<KemKey, Error> {
+        KemKey::with_seed(kind, seed, mlkem::MlKemKey::of_seed)
     }
 
     fn with_seed(
-        kind: Kind,
+        kind: KemGroup,
         seed: &[u8; SEED],
-        make: impl FnOnce(Set, &[u8; SEED]) -> Result<mlkem::Key, Error>,
-    ) -> Result<Key, Error> {
+        make: impl FnOnce(Set, &[u8; SEED]) -> Result<mlkem::MlKemKey, Error>,
+    ) -> Result<KemKey, Error> {
         if kind.is_hybrid() {
             return Err(Error::Unsupported("a seed of a hybrid"));
         }
         let mlkem = make(kind.set(), seed)?;
         let mut copy = Zeroizing::new([0; SEED]);
         copy.copy_from_slice(seed);
-        Ok(Key { kind, mlkem, curve: None, seed: Some(copy) })
+        Ok(KemKey { kind, mlkem, curve: None, seed: Some(copy) })
     }
 
     /// Makes a public key, each half checked as its specification requires for data of a peer.
     ///
     /// # Errors
     /// [`Error::Length`]; [`Error::InvalidKey`] where a half is none; [`Error::Memory`].
-    pub fn public_only(kind: Kind, public: &[u8]) -> Result<Key, Error> {
+    pub fn public_only(kind: KemGroup, public: &[u8]) -> Result<KemKey, Error> {
         length("public key", public.len(), kind.public())?;
         let [mlkem, on_curve] = kind.public_parts();
         let curve = kind.curve().map(|curve| OnCurve::public_only(curve, &public[on_curve])).transpose()?;
-        Ok(Key { kind, mlkem: mlkem::Key::public_only(kind.set(), &public[mlkem])?, curve, seed: None })
+        Ok(KemKey { kind, mlkem: mlkem::MlKemKey::public_only(kind.set(), &public[mlkem])?, curve, seed: None })
     }
 
     /// A private key, checked, with its public key: that of ML-KEM and X25519 follows from the private one, and that on a NIST curve has
     /// to be given. A reference to a card's key ([`crate::ops::reference`]) may stand for the private key of ML-KEM alone.
     ///
     /// # Errors
-    /// As for [`Key::public_only`]; those of a card's key.
-    pub fn private(kind: Kind, private: &[u8], public: Option<&[u8]>) -> Result<Key, Error> {
+    /// As for [`KemKey::public_only`]; those of a card's key.
+    pub fn private(kind: KemGroup, private: &[u8], public: Option<&[u8]>) -> Result<KemKey, Error> {
         if reference::begins(private) {
             if kind.is_hybrid() {
                 return Err(Error::CardKey("it is no key of a hybrid"));
             }
-            let mlkem = mlkem::Key::private(kind.set(), private)?;
-            return Ok(Key { kind, mlkem, curve: None, seed: None });
+            let mlkem = mlkem::MlKemKey::private(kind.set(), private)?;
+            return Ok(KemKey { kind, mlkem, curve: None, seed: None });
         }
         length("private key", private.len(), kind.private())?;
         length("public key", public.map_or(kind.public(), <[u8]>::len), kind.public())?;
@@ -321,7 +321,7 @@ impl Key {
         let public_on_curve = public.map(|public| &public[public_on_curve]);
         let curve =
             kind.curve().map(|curve| OnCurve::private(curve, &private[on_curve], public_on_curve)).transpose()?;
-        let key = Key { kind, mlkem: mlkem::Key::private(kind.set(), &private[mlkem])?, curve, seed: None };
+        let key = KemKey { kind, mlkem: mlkem::MlKemKey::private(kind.set(), &private[mlkem])?, curve, seed: None };
         // The hash in it vouches for the public key, and nothing for the rest.
         if !key.mlkem.is_pair()? {
             return Err(Error::InvalidKey("the halves do not belong together"));
@@ -333,13 +333,13 @@ impl Key {
     ///
     /// # Errors
     /// [`Error::Memory`]; [`Error::Failed`] where memory runs out.
-    pub fn without_private(&self) -> Result<Key, Error> {
+    pub fn without_private(&self) -> Result<KemKey, Error> {
         let curve = self.curve.as_ref().map(OnCurve::without_private).transpose()?;
-        Ok(Key { kind: self.kind, mlkem: self.mlkem.without_private()?, curve, seed: None })
+        Ok(KemKey { kind: self.kind, mlkem: self.mlkem.without_private()?, curve, seed: None })
     }
 
     /// The kind of the key.
-    pub fn kind(&self) -> Kind {
+    pub fn kind(&self) -> KemGroup {
         self.kind
     }
 
@@ -364,7 +364,7 @@ impl Key {
     }
 
     /// Whether both have the same public key.
-    pub fn same_public(&self, other: &Key) -> bool {
+    pub fn same_public(&self, other: &KemKey) -> bool {
         self.kind == other.kind
             && self.mlkem.public_bytes() == other.mlkem.public_bytes()
             && match (&self.curve, &other.curve) {
@@ -375,7 +375,7 @@ impl Key {
             }
     }
 
-    /// Writes the public key into `out`, of [`Kind::public`] bytes.
+    /// Writes the public key into `out`, of [`KemGroup::public`] bytes.
     ///
     /// # Errors
     /// [`Error::Length`] for an `out` of another length.
@@ -389,7 +389,7 @@ impl Key {
         Ok(())
     }
 
-    /// Writes the private key into `out`, of [`Kind::private`] bytes.
+    /// Writes the private key into `out`, of [`KemGroup::private`] bytes.
     ///
     /// # Errors
     /// [`Error::Length`] for an `out` of another length; [`Error::InvalidKey`] where there is none, or it is not given.
@@ -408,7 +408,7 @@ impl Key {
         self.seed.as_deref()
     }
 
-    /// Makes a new shared secret, which fills `secret` ([`Kind::secret`] bytes), and in `out` ([`Kind::ciphertext`] bytes) the ciphertext that gives
+    /// Makes a new shared secret, which fills `secret` ([`KemGroup::secret`] bytes), and in `out` ([`KemGroup::ciphertext`] bytes) the ciphertext that gives
     /// it to the owner of the private key. With random bytes, for ML-KEM alone: for known answers. After an error nothing of a secret is left in
     /// `secret`.
     ///
@@ -435,7 +435,7 @@ impl Key {
         Ok(())
     }
 
-    /// The shared secret of a ciphertext, which fills `secret` ([`Kind::secret`] bytes). After an error nothing of a secret is left there.
+    /// The shared secret of a ciphertext, which fills `secret` ([`KemGroup::secret`] bytes). After an error nothing of a secret is left there.
     ///
     /// # Errors
     /// [`Error::InvalidKey`] without a private key, and for a ciphertext whose half on the curve is no public key; [`Error::Length`] for
@@ -464,22 +464,22 @@ impl Key {
 mod tests {
     use super::*;
 
-    const ALL: [Kind; 6] = [
-        Kind::MlKem512,
-        Kind::MlKem768,
-        Kind::MlKem1024,
-        Kind::X25519MlKem768,
-        Kind::SecP256r1MlKem768,
-        Kind::SecP384r1MlKem1024,
+    const ALL: [KemGroup; 6] = [
+        KemGroup::MlKem512,
+        KemGroup::MlKem768,
+        KemGroup::MlKem1024,
+        KemGroup::X25519MlKem768,
+        KemGroup::SecP256r1MlKem768,
+        KemGroup::SecP384r1MlKem1024,
     ];
 
-    fn public(key: &Key) -> Vec<u8> {
+    fn public(key: &KemKey) -> Vec<u8> {
         let mut out = vec![0; key.kind().public()];
         key.write_public(&mut out).unwrap();
         out
     }
 
-    fn private(key: &Key) -> Vec<u8> {
+    fn private(key: &KemKey) -> Vec<u8> {
         let mut out = vec![0; key.kind().private()];
         key.write_private(&mut out).unwrap();
         out
@@ -488,22 +488,22 @@ mod tests {
     /// The sizes of the draft's tables (4.1 to 4.3).
     #[test]
     fn shares_have_the_sizes_of_the_draft() {
-        let sizes = |kind: Kind| (kind.public(), kind.ciphertext(), kind.secret());
-        assert_eq!(sizes(Kind::X25519MlKem768), (1216, 1120, 64));
-        assert_eq!(sizes(Kind::SecP256r1MlKem768), (1249, 1153, 64));
-        assert_eq!(sizes(Kind::SecP384r1MlKem1024), (1665, 1665, 80));
-        assert_eq!(sizes(Kind::MlKem512), (800, 768, 32));
+        let sizes = |kind: KemGroup| (kind.public(), kind.ciphertext(), kind.secret());
+        assert_eq!(sizes(KemGroup::X25519MlKem768), (1216, 1120, 64));
+        assert_eq!(sizes(KemGroup::SecP256r1MlKem768), (1249, 1153, 64));
+        assert_eq!(sizes(KemGroup::SecP384r1MlKem1024), (1665, 1665, 80));
+        assert_eq!(sizes(KemGroup::MlKem512), (800, 768, 32));
         assert!(ALL.iter().all(|kind| kind.secret() <= MAX_SECRET));
     }
 
     #[test]
     fn both_sides_have_the_secret_and_nobody_else() {
         for kind in ALL {
-            let key = Key::generate(kind).unwrap();
-            let peer = Key::public_only(kind, &public(&key)).unwrap();
-            let again = Key::private(kind, &private(&key), Some(&public(&key))).unwrap();
+            let key = KemKey::generate(kind).unwrap();
+            let peer = KemKey::public_only(kind, &public(&key)).unwrap();
+            let again = KemKey::private(kind, &private(&key), Some(&public(&key))).unwrap();
             assert!(key.is_pair().unwrap() && again.is_pair().unwrap() && !peer.is_pair().unwrap());
-            assert!(key.same_public(&peer) && !key.same_public(&Key::generate(kind).unwrap()));
+            assert!(key.same_public(&peer) && !key.same_public(&KemKey::generate(kind).unwrap()));
             assert!(!key.without_private().unwrap().has_private() && key.has_private() && !peer.has_private());
             assert_eq!(public(&again), public(&key));
             assert_eq!(key.seed().is_some(), !kind.is_hybrid());
@@ -524,33 +524,33 @@ mod tests {
             assert_ne!(found[mlkem_secret.clone()], secret[mlkem_secret.clone()]);
             assert_eq!(found[curve_secret.clone()], secret[curve_secret.clone()]);
             if kind.is_hybrid() {
-                let fresh = Key::generate(kind).unwrap();
+                let fresh = KemKey::generate(kind).unwrap();
                 let mut other = ciphertext.clone();
                 fresh.curve.as_ref().unwrap().write_public(&mut other[on_curve]);
                 key.decapsulate(&other, &mut found).unwrap();
                 assert_eq!(found[mlkem_secret.clone()], secret[mlkem_secret]);
                 assert_ne!(found[curve_secret.clone()], secret[curve_secret]);
-                assert!(Key::generate_of(kind, &[1; SEED]).is_err());
+                assert!(KemKey::generate_of(kind, &[1; SEED]).is_err());
             } else {
-                assert!(Key::of_seed(kind, key.seed().unwrap()).unwrap().same_public(&key));
+                assert!(KemKey::of_seed(kind, key.seed().unwrap()).unwrap().same_public(&key));
             }
             assert!(peer.decapsulate(&ciphertext, &mut found).is_err());
             assert!(key.decapsulate(&ciphertext[1..], &mut found).is_err());
-            assert!(Key::public_only(kind, &public(&key)[1..]).is_err());
+            assert!(KemKey::public_only(kind, &public(&key)[1..]).is_err());
         }
     }
 
     #[test]
     fn shares_that_are_none_are_refused_and_leave_no_secret() {
         for kind in ALL {
-            let key = Key::generate(kind).unwrap();
+            let key = KemKey::generate(kind).unwrap();
             let (mut ciphertext, mut secret) = (vec![0; kind.ciphertext()], vec![0; kind.secret()]);
             key.encapsulate(None, &mut ciphertext, &mut secret).unwrap();
             let (good, [mlkem, on_curve]) = (public(&key), kind.public_parts());
             // A number that is not reduced (FIPS 203, 7.2).
             let mut wrong = good.clone();
             wrong[mlkem.start..mlkem.start + 3].fill(0xff);
-            assert!(Key::public_only(kind, &wrong).is_err());
+            assert!(KemKey::public_only(kind, &wrong).is_err());
             let mut points: Vec<Vec<u8>> = Vec::new();
             match kind.curve() {
                 None => {}
@@ -567,7 +567,7 @@ mod tests {
             for point in points {
                 let mut wrong = good.clone();
                 wrong[on_curve.clone()].copy_from_slice(&point);
-                assert!(Key::public_only(kind, &wrong).is_err(), "{kind:?}");
+                assert!(KemKey::public_only(kind, &wrong).is_err(), "{kind:?}");
                 let mut wrong = ciphertext.clone();
                 wrong[kind.ciphertext_parts()[1].clone()].copy_from_slice(&point);
                 let mut found = vec![0; kind.secret()];
@@ -577,7 +577,7 @@ mod tests {
             let mut halves = private(&key);
             let at = kind.private_parts()[0].start;
             halves[at] ^= 1;
-            assert!(Key::private(kind, &halves, Some(&good)).is_err(), "{kind:?}");
+            assert!(KemKey::private(kind, &halves, Some(&good)).is_err(), "{kind:?}");
         }
     }
 }

@@ -17,13 +17,13 @@ pub const MAX_CONTEXT: usize = 255;
 
 /// A key: the public half, and the private one if there is one. Immutable; threads share it.
 #[derive(Clone)]
-pub struct Key {
+pub struct MlDsaKey {
     set: Set,
     public: Vec<u8>,
     private: Option<Material<Zeroizing<Vec<u8>>>>,
 }
 
-opaque_debug!(Key);
+opaque_debug!(MlDsaKey);
 
 /// What is signed (FIPS 204, 5.2 and 5.4).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -49,14 +49,14 @@ fn count(function: Function, set: Set) {
     Tally::new(function, set.number()).count(Direction::Encrypt, 0);
 }
 
-impl Key {
+impl MlDsaKey {
     /// Generates a key pair, and the seed that it is made of.
     ///
     /// # Errors
     /// [`Error::Memory`]; [`Error::Failed`] where the library fails.
-    pub fn generate(set: Set) -> Result<(Key, Zeroizing<[u8; SEED]>), Error> {
+    pub fn generate(set: Set) -> Result<(MlDsaKey, Zeroizing<[u8; SEED]>), Error> {
         let seed = cpu::seed();
-        let key = Key::of_seed(set, &seed)?;
+        let key = MlDsaKey::of_seed(set, &seed)?;
         count(Function::MlDsaKeygen, set);
         Ok((key, seed))
     }
@@ -64,35 +64,35 @@ impl Key {
     /// The key pair of a seed. A part of an import, which counts nothing.
     ///
     /// # Errors
-    /// As for [`Key::generate`].
-    pub fn of_seed(set: Set, seed: &[u8; SEED]) -> Result<Key, Error> {
+    /// As for [`MlDsaKey::generate`].
+    pub fn of_seed(set: Set, seed: &[u8; SEED]) -> Result<MlDsaKey, Error> {
         let (mut public, mut private) = (zeros(set.public())?, zeros(set.private())?);
         if !cpu::keypair(set, seed, &mut public, &mut private) {
             return Err(Error::Failed("ML-DSA.KeyGen"));
         }
-        Ok(Key { set, public: std::mem::take(&mut *public), private: Some(Material::Clear(private)) })
+        Ok(MlDsaKey { set, public: std::mem::take(&mut *public), private: Some(Material::Clear(private)) })
     }
 
     /// A public key.
     ///
     /// # Errors
     /// [`Error::InvalidKey`] for one of another length.
-    pub fn public_only(set: Set, public: &[u8]) -> Result<Key, Error> {
+    pub fn public_only(set: Set, public: &[u8]) -> Result<MlDsaKey, Error> {
         if public.len() != set.public() {
             return Err(Error::InvalidKey("length of an ML-DSA public key"));
         }
-        Ok(Key { set, public: public.to_vec(), private: None })
+        Ok(MlDsaKey { set, public: public.to_vec(), private: None })
     }
 
     /// A private key, with the public key that follows from it; of a reference to a card's key ([`crate::ops::reference`]) the card gives that.
     ///
     /// # Errors
     /// [`Error::InvalidKey`] for one of another length, or whose parts do not belong together; [`Error::Memory`]; those of a card's key.
-    pub fn private(set: Set, private: &[u8]) -> Result<Key, Error> {
+    pub fn private(set: Set, private: &[u8]) -> Result<MlDsaKey, Error> {
         if let Some(elsewhere) = Elsewhere::of(private)? {
             let mut public = elsewhere.public(set.public())?;
             elsewhere.checked(public.len() == set.public())?;
-            return Ok(Key {
+            return Ok(MlDsaKey {
                 set,
                 public: std::mem::take(&mut *public),
                 private: Some(Material::Elsewhere(elsewhere)),
@@ -106,7 +106,7 @@ impl Key {
         if !cpu::public(set, private, &mut public) {
             return Err(Error::InvalidKey("parts of an ML-DSA private key"));
         }
-        Ok(Key { set, public: std::mem::take(&mut *public), private: Some(Material::Clear(copy)) })
+        Ok(MlDsaKey { set, public: std::mem::take(&mut *public), private: Some(Material::Clear(copy)) })
     }
 
     /// The parameter set.
@@ -175,12 +175,12 @@ mod tests {
     #[test]
     fn what_is_signed_verifies_and_nothing_else_does() {
         for set in Set::ALL {
-            let (key, seed) = Key::generate(set).unwrap();
-            let again = Key::of_seed(set, &seed).unwrap();
+            let (key, seed) = MlDsaKey::generate(set).unwrap();
+            let again = MlDsaKey::of_seed(set, &seed).unwrap();
             assert_eq!(key.public_bytes(), again.public_bytes());
-            let imported = Key::private(set, key.private_bytes().unwrap()).unwrap();
+            let imported = MlDsaKey::private(set, key.private_bytes().unwrap()).unwrap();
             assert_eq!(imported.public_bytes(), key.public_bytes());
-            let public = Key::public_only(set, key.public_bytes()).unwrap();
+            let public = MlDsaKey::public_only(set, key.public_bytes()).unwrap();
             let form = Form { context: b"context", digest: None };
             let (mut one, mut two) = (vec![0; set.signature()], vec![0; set.signature()]);
             key.sign(form, b"message", true, &mut one).unwrap();
@@ -198,8 +198,8 @@ mod tests {
             let long = Form { context: &[0; 256], digest: None };
             assert!(key.sign(long, b"", false, &mut one).is_err() && !public.verify(long, b"", &one));
             assert!(public.sign(form, b"", false, &mut one).is_err());
-            assert!(Key::private(set, &vec![0; set.private()]).is_err());
-            assert!(Key::private(set, &[0; 7]).is_err() && Key::public_only(set, &[0; 7]).is_err());
+            assert!(MlDsaKey::private(set, &vec![0; set.private()]).is_err());
+            assert!(MlDsaKey::private(set, &[0; 7]).is_err() && MlDsaKey::public_only(set, &[0; 7]).is_err());
         }
     }
 }

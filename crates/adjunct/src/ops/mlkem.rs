@@ -15,13 +15,13 @@ pub use adjunct_cpu::mlkem::{RANDOM, SECRET, SEED, Set};
 
 /// A key: the public half, and the private one if there is one. Immutable; threads share it.
 #[derive(Clone)]
-pub struct Key {
+pub struct MlKemKey {
     set: Set,
     public: Vec<u8>,
     private: Option<Material<Zeroizing<Vec<u8>>>>,
 }
 
-opaque_debug!(Key);
+opaque_debug!(MlKemKey);
 
 fn copied(bytes: &[u8]) -> Result<Vec<u8>, Error> {
     let mut copy = zeros(bytes.len())?;
@@ -33,22 +33,22 @@ fn count(function: Function, set: Set) {
     Tally::new(function, set.number()).count(Direction::Encrypt, 0);
 }
 
-impl Key {
+impl MlKemKey {
     /// Generates a key pair, and the seed that it is made of.
     ///
     /// # Errors
     /// [`Error::Memory`]; [`Error::Failed`] where the library fails.
-    pub fn generate(set: Set) -> Result<(Key, Zeroizing<[u8; SEED]>), Error> {
+    pub fn generate(set: Set) -> Result<(MlKemKey, Zeroizing<[u8; SEED]>), Error> {
         let seed = cpu::seed();
-        Ok((Key::generate_of(set, &seed)?, seed))
+        Ok((MlKemKey::generate_of(set, &seed)?, seed))
     }
 
     /// Generates the key pair of a seed that is given: for known answers.
     ///
     /// # Errors
-    /// As for [`Key::generate`].
-    pub fn generate_of(set: Set, seed: &[u8; SEED]) -> Result<Key, Error> {
-        let key = Key::of_seed(set, seed)?;
+    /// As for [`MlKemKey::generate`].
+    pub fn generate_of(set: Set, seed: &[u8; SEED]) -> Result<MlKemKey, Error> {
+        let key = MlKemKey::of_seed(set, seed)?;
         count(Function::MlKemKeygen, set);
         Ok(key)
     }
@@ -56,24 +56,24 @@ impl Key {
     /// The key pair of a seed. A part of an import, which counts nothing.
     ///
     /// # Errors
-    /// As for [`Key::generate`].
-    pub fn of_seed(set: Set, seed: &[u8; SEED]) -> Result<Key, Error> {
+    /// As for [`MlKemKey::generate`].
+    pub fn of_seed(set: Set, seed: &[u8; SEED]) -> Result<MlKemKey, Error> {
         let (mut public, mut private) = (zeros(set.public())?, zeros(set.private())?);
         if !cpu::keypair(set, seed, &mut public, &mut private) {
             return Err(Error::Failed("ML-KEM.KeyGen"));
         }
-        Ok(Key { set, public: std::mem::take(&mut *public), private: Some(Material::Clear(private)) })
+        Ok(MlKemKey { set, public: std::mem::take(&mut *public), private: Some(Material::Clear(private)) })
     }
 
     /// A public key, checked as FIPS 203 wants it before encapsulation (7.2).
     ///
     /// # Errors
     /// [`Error::InvalidKey`] where it is none; [`Error::Memory`].
-    pub fn public_only(set: Set, public: &[u8]) -> Result<Key, Error> {
+    pub fn public_only(set: Set, public: &[u8]) -> Result<MlKemKey, Error> {
         if !cpu::is_public(set, public) {
             return Err(Error::InvalidKey("not an ML-KEM public key"));
         }
-        Ok(Key { set, public: copied(public)?, private: None })
+        Ok(MlKemKey { set, public: copied(public)?, private: None })
     }
 
     /// A private key, checked as FIPS 203 wants it before decapsulation (7.3), with the public key that it holds; of a reference to a card's key
@@ -81,24 +81,24 @@ impl Key {
     ///
     /// # Errors
     /// [`Error::InvalidKey`] where it is none; [`Error::Memory`]; those of a card's key.
-    pub fn private(set: Set, private: &[u8]) -> Result<Key, Error> {
+    pub fn private(set: Set, private: &[u8]) -> Result<MlKemKey, Error> {
         if let Some(elsewhere) = Elsewhere::of(private)? {
             let public = elsewhere.public(set.public())?;
             elsewhere.checked(cpu::is_public(set, &public))?;
-            return Ok(Key { set, public: copied(&public)?, private: Some(Material::Elsewhere(elsewhere)) });
+            return Ok(MlKemKey { set, public: copied(&public)?, private: Some(Material::Elsewhere(elsewhere)) });
         }
         let public = cpu::public(set, private).ok_or(Error::InvalidKey("not an ML-KEM private key"))?;
         let mut copy = zeros(private.len())?;
         copy.copy_from_slice(private);
-        Ok(Key { set, public: copied(public)?, private: Some(Material::Clear(copy)) })
+        Ok(MlKemKey { set, public: copied(public)?, private: Some(Material::Clear(copy)) })
     }
 
     /// The public key of this key alone.
     ///
     /// # Errors
     /// [`Error::Memory`].
-    pub fn without_private(&self) -> Result<Key, Error> {
-        Ok(Key { set: self.set, public: copied(&self.public)?, private: None })
+    pub fn without_private(&self) -> Result<MlKemKey, Error> {
+        Ok(MlKemKey { set: self.set, public: copied(&self.public)?, private: None })
     }
 
     /// The parameter set.
@@ -142,10 +142,10 @@ impl Key {
         self.encapsulate_of(None, out)
     }
 
-    /// Encapsulates as [`Key::encapsulate`], with the random bytes that are given, if there are any: for known answers.
+    /// Encapsulates as [`MlKemKey::encapsulate`], with the random bytes that are given, if there are any: for known answers.
     ///
     /// # Errors
-    /// As for [`Key::encapsulate`].
+    /// As for [`MlKemKey::encapsulate`].
     pub fn encapsulate_of(
         &self,
         random: Option<&[u8; RANDOM]>,
@@ -202,10 +202,10 @@ mod tests {
     #[test]
     fn both_sides_have_the_secret_and_nobody_else() {
         for set in Set::ALL {
-            let (key, seed) = Key::generate(set).unwrap();
-            assert_eq!(Key::of_seed(set, &seed).unwrap().private_bytes(), key.private_bytes());
-            let imported = Key::private(set, key.private_bytes().unwrap()).unwrap();
-            let public = Key::public_only(set, key.public_bytes()).unwrap();
+            let (key, seed) = MlKemKey::generate(set).unwrap();
+            assert_eq!(MlKemKey::of_seed(set, &seed).unwrap().private_bytes(), key.private_bytes());
+            let imported = MlKemKey::private(set, key.private_bytes().unwrap()).unwrap();
+            let public = MlKemKey::public_only(set, key.public_bytes()).unwrap();
             assert_eq!(imported.public_bytes(), public.public_bytes());
             let mut ciphertext = vec![0; set.ciphertext()];
             let secret = public.encapsulate(&mut ciphertext).unwrap();
@@ -214,8 +214,8 @@ mod tests {
             ciphertext[3] ^= 1;
             assert_ne!(key.decapsulate(&ciphertext).unwrap(), secret);
             assert!(key.decapsulate(&ciphertext[1..]).is_err() && public.decapsulate(&ciphertext).is_err());
-            assert!(Key::public_only(set, &vec![0xff; set.public()]).is_err());
-            assert!(Key::private(set, &vec![0; set.private()]).is_err());
+            assert!(MlKemKey::public_only(set, &vec![0xff; set.public()]).is_err());
+            assert!(MlKemKey::private(set, &vec![0; set.private()]).is_err());
         }
     }
 }

@@ -6,7 +6,7 @@
 use super::cases::{Case, Prepared, bytes, region};
 use super::memcheck;
 use adjunct_cpu::curve::{Group, MAX_FIELD};
-use adjunct_cpu::ec::Key;
+use adjunct_cpu::ec::CpuEcKey;
 use std::rc::Rc;
 
 pub fn cases() -> Vec<Case> {
@@ -18,7 +18,7 @@ pub fn cases() -> Vec<Case> {
         .into_iter()
         .map(|(group, name)| {
             // Made now: a signature's secrets go into the generator.
-            let peer = Rc::new(Key::generate(group).expect("a key").0);
+            let peer = Rc::new(CpuEcKey::generate(group).expect("a key").0);
             let prepare = Box::new(move |seed| prepare(group, &peer, seed));
             Case { name: format!("{name} alone"), needs: &[], memcheck: true, prepare }
         })
@@ -33,11 +33,11 @@ fn scalar(seed: u64) -> Box<[u8; 24]> {
     scalar
 }
 
-fn prepare(group: Group, peer: &Rc<Key>, seed: u64) -> Prepared {
+fn prepare(group: Group, peer: &Rc<CpuEcKey>, seed: u64) -> Prepared {
     let (private, nonce, peer) = (scalar(seed), scalar(seed + 1), Rc::clone(peer));
     let secrets = vec![region(&*private), region(&*nonce)];
     let run = move || {
-        let key = Key::new(group, None, Some(&*private)).expect("a key");
+        let key = CpuEcKey::new(group, None, Some(&*private)).expect("a key");
         key.sign(&[7; 32], &mut [0; 48]).expect("a signature");
         key.sign_with_nonce(&[7; 32], &*nonce, &mut [0; 48]).expect("a signature");
         key.shared_secret(&peer, &mut [0; MAX_FIELD]).expect("a secret");

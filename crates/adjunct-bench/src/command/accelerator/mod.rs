@@ -7,7 +7,7 @@ pub(super) mod report;
 
 use super::{no_rows, wanted};
 use crate::accelerator::kernels;
-use crate::accelerator::library::{self, Key};
+use crate::accelerator::library::{self, AwsLcKey};
 use crate::accelerator::load::{self, Measured};
 use crate::accelerator::subject::Function;
 use crate::handover::handing_over;
@@ -56,7 +56,7 @@ struct Keys {
     stock: Option<publickey::Keys>,
     alone: Option<publickey::Keys>,
     adjunct: Option<publickey::Keys>,
-    library: Option<Key>,
+    library: Option<AwsLcKey>,
 }
 
 impl Bench<'_> {
@@ -68,7 +68,7 @@ impl Bench<'_> {
         let keys = |side| row.keys(side, self.stock)?.ok_or_else(|| missing(function, side.name));
         let (stock, alone, adjunct) = (keys(self.stock)?, keys(self.alone)?, keys(self.adjunct)?);
         let der = publickey::to_der(self.stock, &stock.original)?;
-        let library = Key::new(&der).ok_or_else(|| missing(function, "AWS-LC"))?;
+        let library = AwsLcKey::new(&der).ok_or_else(|| missing(function, "AWS-LC"))?;
         Ok(Keys { stock: Some(stock), alone: Some(alone), adjunct: Some(adjunct), library: Some(library) })
     }
 
@@ -143,7 +143,7 @@ fn missing(function: Function, side: &str) -> Error {
     Error::Operation(format!("{side} does not have {}", function.title()))
 }
 
-fn library_work(function: Function, key: Option<&Key>) -> Result<Work, Error> {
+fn library_work(function: Function, key: Option<&AwsLcKey>) -> Result<Work, Error> {
     let work = match key {
         Some(key) => key.work(function),
         None => library::generate(function),

@@ -8,7 +8,7 @@ use super::accelerator::units;
 use super::daemon::{self, Daemon};
 use super::{no_rows, wanted};
 use crate::accelerator::kernels;
-use crate::accelerator::library::Key;
+use crate::accelerator::library::AwsLcKey;
 use crate::accelerator::subject::{Curve, Function};
 use crate::crew::Slice;
 use crate::harness::header::Header;
@@ -80,7 +80,7 @@ impl Bench {
 
     /// Operations a second of CPU time in full lanes; `None` where there are none.
     fn kernel(&self, function: Function, der: &[u8]) -> Result<Option<f64>, Error> {
-        let Some(mut kernel) = kernels::kernel(function, Key::new(der).as_ref()) else { return Ok(None) };
+        let Some(mut kernel) = kernels::kernel(function, AwsLcKey::new(der).as_ref()) else { return Ok(None) };
         let plan = measure::Plan { slice: self.plan.slice / 4, ..self.plan };
         let rates = interleave(&mut [("kernel", &mut kernel.work)], plan)?;
         Ok(rates.first().map(|rate| rate * kernels::LANES as f64))

@@ -13,7 +13,7 @@ use super::pkcs11::worker::{Target, Worker};
 use crate::harness::run::Outputs;
 use crate::harness::turns::turns;
 use crate::pkcs11::token;
-use adjunct_cli::bench::java::{Args, Kind, Way};
+use adjunct_cli::bench::java::{Args, JavaRow, Way};
 use adjunct_cli::bench::pkcs11::Wanted;
 use adjunct_cli::java::jdk::Jdk;
 use adjunct_cli::java::{choose, config};
@@ -139,7 +139,7 @@ impl Bench<'_> {
             start: self.start,
         };
         let mut servers = Vec::new();
-        for kind in Kind::EVERY.into_iter().filter(|k| args.rows.is_empty() || args.rows.contains(k)) {
+        for kind in JavaRow::EVERY.into_iter().filter(|k| args.rows.is_empty() || args.rows.contains(k)) {
             interrupted()?;
             match self.given(kind, folder.path())? {
                 Ok(given) => {
@@ -170,7 +170,7 @@ impl Bench<'_> {
     fn rounds(
         &self,
         way: &'static str,
-        servers: &mut [(Kind, Server)],
+        servers: &mut [(JavaRow, Server)],
         load: &mut Load,
         report: &mut JavaReport,
     ) -> Result<(), Failure> {
@@ -184,8 +184,8 @@ impl Bench<'_> {
         }));
         let count = servers.len();
         let each = args.seconds / f64::from(args.rounds);
-        let url = |kind: Kind, server: &Server| match kind {
-            Kind::Http => format!("http://127.0.0.1:{}/", server.http),
+        let url = |kind: JavaRow, server: &Server| match kind {
+            JavaRow::Http => format!("http://127.0.0.1:{}/", server.http),
             _ => format!("https://127.0.0.1:{}/", server.https),
         };
         // Before any row is measured, all are warm, and so is JMeter.
@@ -222,20 +222,20 @@ impl Bench<'_> {
     }
 
     /// The options and environment of a row's JVM; `Ok(Err(why))` where the row is left out.
-    fn given(&self, kind: Kind, folder: &Path) -> Result<Result<Given, String>, Failure> {
+    fn given(&self, kind: JavaRow, folder: &Path) -> Result<Result<Given, String>, Failure> {
         let mut given = Given { options: Vec::new(), environment: Vec::new() };
         let place = folder.join(kind.name());
         std::fs::create_dir_all(&place).map_err(|e| cannot_write(&place, &e))?;
         let security = match kind {
-            Kind::Http | Kind::Stock => return Ok(Ok(given)),
-            Kind::Chosen => match self.chosen(&place)? {
+            JavaRow::Http | JavaRow::Stock => return Ok(Ok(given)),
+            JavaRow::Chosen => match self.chosen(&place)? {
                 Some((file, moved)) => {
                     given.options.extend(moved);
                     file
                 }
                 None => return Ok(Err("nothing in the module is faster than in the JDK".to_owned())),
             },
-            Kind::Rsa | Kind::All | Kind::PeerRsa | Kind::PeerAll => {
+            JavaRow::Rsa | JavaRow::All | JavaRow::PeerRsa | JavaRow::PeerAll => {
                 let module = if kind.peer() { &self.args.peer } else { self.module };
                 if !module.is_file() {
                     return Ok(Err(format!("{}: there is no such module", module.display())));
@@ -248,7 +248,7 @@ impl Bench<'_> {
                 }
                 let mut text =
                     format!("name = bench\nlibrary = {}\n{}\n", choose::quoted(module)?, choose::slot(module, None));
-                if matches!(kind, Kind::Rsa | Kind::PeerRsa) {
+                if matches!(kind, JavaRow::Rsa | JavaRow::PeerRsa) {
                     text += "enabledMechanisms = { CKM_RSA_PKCS CKM_RSA_PKCS_PSS }\n";
                 }
                 if kind.peer() {

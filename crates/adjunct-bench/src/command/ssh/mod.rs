@@ -32,7 +32,7 @@ use adjunct_tool::output::Style;
 use bulk::{Bulk, Known, Logins, Subject};
 use clock::{Clock, about};
 use file::Source;
-use plan::Key;
+use plan::SshKeyType;
 use report::{Column, FORMAT, Header, Section, Served, SshReport};
 use scp::Copier;
 use setup::Sides;
@@ -97,7 +97,7 @@ struct Run<'a> {
     args: &'a Args,
     figure7: Vec<Subject>,
     tables: Vec<Subject>,
-    keys: Vec<Key>,
+    keys: Vec<SshKeyType>,
     known: Known,
     header: Header,
     sides: Sides,

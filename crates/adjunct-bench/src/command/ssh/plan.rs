@@ -43,7 +43,7 @@ pub const TABLE4: [Case; 3] = [
 
 /// A type of key for the small copies.
 #[derive(Debug, Clone, Copy)]
-pub struct Key {
+pub struct SshKeyType {
     /// Its name.
     pub name: &'static str,
     /// The signature algorithm of host and user.
@@ -55,14 +55,14 @@ pub struct Key {
 }
 
 /// The keys of chapter 8: RSA, and those that came after.
-pub const KEYS: [Key; 7] = [
-    Key { name: "RSA-2048", algorithm: "rsa-sha2-512", rsa_bits: 2048, kex: "curve25519-sha256" },
-    Key { name: "RSA-3072", algorithm: "rsa-sha2-512", rsa_bits: 3072, kex: "curve25519-sha256" },
-    Key { name: "RSA-4096", algorithm: "rsa-sha2-512", rsa_bits: 4096, kex: "curve25519-sha256" },
-    Key { name: "ECDSA P-256", algorithm: "ecdsa-sha2-nistp256", rsa_bits: 0, kex: "ecdh-sha2-nistp256" },
-    Key { name: "ECDSA P-384", algorithm: "ecdsa-sha2-nistp384", rsa_bits: 0, kex: "ecdh-sha2-nistp384" },
-    Key { name: "ECDSA P-521", algorithm: "ecdsa-sha2-nistp521", rsa_bits: 0, kex: "ecdh-sha2-nistp521" },
-    Key { name: "Ed25519", algorithm: "ssh-ed25519", rsa_bits: 0, kex: "curve25519-sha256" },
+pub const KEYS: [SshKeyType; 7] = [
+    SshKeyType { name: "RSA-2048", algorithm: "rsa-sha2-512", rsa_bits: 2048, kex: "curve25519-sha256" },
+    SshKeyType { name: "RSA-3072", algorithm: "rsa-sha2-512", rsa_bits: 3072, kex: "curve25519-sha256" },
+    SshKeyType { name: "RSA-4096", algorithm: "rsa-sha2-512", rsa_bits: 4096, kex: "curve25519-sha256" },
+    SshKeyType { name: "ECDSA P-256", algorithm: "ecdsa-sha2-nistp256", rsa_bits: 0, kex: "ecdh-sha2-nistp256" },
+    SshKeyType { name: "ECDSA P-384", algorithm: "ecdsa-sha2-nistp384", rsa_bits: 0, kex: "ecdh-sha2-nistp384" },
+    SshKeyType { name: "ECDSA P-521", algorithm: "ecdsa-sha2-nistp521", rsa_bits: 0, kex: "ecdh-sha2-nistp521" },
+    SshKeyType { name: "Ed25519", algorithm: "ssh-ed25519", rsa_bits: 0, kex: "curve25519-sha256" },
 ];
 
 /// Whether a cipher is so slow that less data tells as much: TDES, which no CPU here has instructions for.

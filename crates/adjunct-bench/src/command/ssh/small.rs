@@ -3,7 +3,7 @@
 use super::bulk::counted;
 use super::clock::{Clock, Rounds, Task};
 use super::file::Source;
-use super::plan::{KEYS, Key};
+use super::plan::{KEYS, SshKeyType};
 use super::report::{Figure, Group, Measure, Row, Section, Served};
 use super::scp::{Copier, Job, Taken};
 use super::setup::Sides;
@@ -32,7 +32,7 @@ impl Effort {
 }
 
 /// The keys whose names are wanted.
-pub fn keys(wanted: impl Fn(&str) -> bool) -> Vec<Key> {
+pub fn keys(wanted: impl Fn(&str) -> bool) -> Vec<SshKeyType> {
     KEYS.into_iter().filter(|key| wanted(key.name)).collect()
 }
 
@@ -48,7 +48,7 @@ pub struct Small {
 
 /// A key while it is measured.
 struct State {
-    key: Key,
+    key: SshKeyType,
     measured: Measured,
     served: Served,
     /// Seconds of a round.
@@ -65,7 +65,7 @@ impl Small {
     pub fn tried(
         copier: &mut Copier,
         sides: &Sides,
-        keys: &[Key],
+        keys: &[SshKeyType],
         effort: Effort,
         clock: &mut Clock,
     ) -> Result<Small, Failure> {
@@ -166,7 +166,7 @@ impl State {
     }
 }
 
-fn job(key: &Key, file: &Path, copies: usize, at_once: usize) -> Job {
+fn job(key: &SshKeyType, file: &Path, copies: usize, at_once: usize) -> Job {
     Job {
         both: vec![
             "Ciphers aes128-gcm@openssh.com".to_owned(),
@@ -183,7 +183,7 @@ fn job(key: &Key, file: &Path, copies: usize, at_once: usize) -> Job {
     }
 }
 
-fn row(key: &Key, measured: &Measured, served: Served, effort: &Effort) -> Row {
+fn row(key: &SshKeyType, measured: &Measured, served: Served, effort: &Effort) -> Row {
     let of = |several: bool, value: &dyn Fn(&Taken) -> f64, decimals| {
         let values = measured.each_ref().map(|(one, many)| {
             let all = if several { many } else { one };

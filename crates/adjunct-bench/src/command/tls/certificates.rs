@@ -1,6 +1,6 @@
 //! The certificates of a run: an authority, and one of each kind of key for the server and for clients.
 
-use super::plan::Key;
+use super::plan::CertificateKey;
 use adjunct_survey::programs::openssl;
 use adjunct_tool::Failure;
 use adjunct_tool::failure::{cannot_write, cause};
@@ -31,7 +31,9 @@ impl Certificates {
         let certificates = Certificates { folder: folder.to_owned() };
         let path = |name: &str| folder.join(name).display().to_string();
         let (authority, authority_key) = (path("ca.pem"), path("ca.key"));
-        for (name, key) in [("ca", Key::P256)].into_iter().chain(Key::ALL.map(|key| (key.file(), key))) {
+        for (name, key) in
+            [("ca", CertificateKey::P256)].into_iter().chain(CertificateKey::ALL.map(|key| (key.file(), key)))
+        {
             let (key_file, pem) = (path(&format!("{name}.key")), path(&format!("{name}.pem")));
             run(&[&["genpkey", "-out", &key_file][..], &key.words()].concat())?;
             let subject = if name == "ca" { "/CN=authority" } else { "/CN=localhost" };
@@ -56,17 +58,17 @@ impl Certificates {
     }
 
     /// A certificate, as PEM.
-    pub fn certificate(&self, key: Key) -> PathBuf {
+    pub fn certificate(&self, key: CertificateKey) -> PathBuf {
         self.folder.join(key.file()).with_extension("pem")
     }
 
     /// Path of the certificate's key, as PEM.
-    pub fn key(&self, key: Key) -> PathBuf {
+    pub fn key(&self, key: CertificateKey) -> PathBuf {
         self.folder.join(key.file()).with_extension("key")
     }
 
     /// Path of the file with the certificate and its key.
-    pub fn both(&self, key: Key) -> PathBuf {
+    pub fn both(&self, key: CertificateKey) -> PathBuf {
         self.folder.join(key.file()).with_extension("both")
     }
 }

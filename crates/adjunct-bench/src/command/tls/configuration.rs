@@ -1,6 +1,6 @@
 //! The configuration and the command line of each server.
 
-use super::plan::{Case, Kind};
+use super::plan::{Case, ServerKind};
 use super::stage::{Stage, own_key, user};
 use crate::tls::Protocol;
 use adjunct_tool::Failure;
@@ -57,21 +57,21 @@ impl Wanted<'_> {
 ///
 /// # Errors
 /// [`Failure`] where a file cannot be written.
-pub fn write(kind: Kind, wanted: &Wanted<'_>, command: &mut Command) -> Result<(), Failure> {
+pub fn write(kind: ServerKind, wanted: &Wanted<'_>, command: &mut Command) -> Result<(), Failure> {
     match kind {
-        Kind::Nginx => {
+        ServerKind::Nginx => {
             let config = wanted.file("nginx.conf", &nginx(wanted))?;
             command.arg("-p").arg(wanted.place).arg("-c").arg(config).args(["-e", "stderr"]);
         }
-        Kind::Apache => {
+        ServerKind::Apache => {
             let config = wanted.file("apache.conf", &apache(wanted, apache_modules()?))?;
             command.arg("-DFOREGROUND").arg("-f").arg(config);
         }
-        Kind::Haproxy => {
+        ServerKind::Haproxy => {
             let config = wanted.file("haproxy.cfg", &haproxy(wanted))?;
             command.arg("-db").arg("-f").arg(config);
         }
-        Kind::Postgresql => {
+        ServerKind::Postgresql => {
             let key = wanted.place.join("server.key");
             own_key(&wanted.key(), &key)?;
             let certificate = if wanted.case.authenticated { " clientcert=verify-ca" } else { "" };
@@ -81,7 +81,7 @@ pub fn write(kind: Kind, wanted: &Wanted<'_>, command: &mut Command) -> Result<(
                 command.arg("-c").arg(setting);
             }
         }
-        Kind::SServer => {
+        ServerKind::SServer => {
             command.args(s_server(wanted));
         }
     }

@@ -29,7 +29,7 @@ use adjunct_tool::progress::Progress;
 use adjunct_tool::scratch;
 use certificates::Certificates;
 use load::{Load, Times};
-use plan::{Case, Kind, Side};
+use plan::{Case, ServerKind, Side};
 use report::{FORMAT, Measured, PAPERS, Processors, Row, SOURCE, TlsReport};
 use server::{Programs, Server, Told};
 use stage::Stage;
@@ -73,7 +73,7 @@ pub(super) fn run(args: &Args) -> Result<ExitCode, Failure> {
     }
     let mut missing = Vec::new();
     let mut found = Vec::new();
-    for kind in Kind::ALL.into_iter().filter(|kind| args.server.is_empty() || args.server.contains(kind)) {
+    for kind in ServerKind::ALL.into_iter().filter(|kind| args.server.is_empty() || args.server.contains(kind)) {
         match Programs::find(kind) {
             Ok(programs) => found.push(programs),
             // What was asked for by its name has to be there.
@@ -300,7 +300,7 @@ impl Bench<'_> {
         let begin = Instant::now();
         while let Err(why) = load.check(&transaction) {
             interrupted()?;
-            let waits = programs.kind == Kind::Postgresql && begin.elapsed() < READY;
+            let waits = programs.kind == ServerKind::Postgresql && begin.elapsed() < READY;
             if !waits || !server.runs() {
                 return Err(named(format!("{why} ({})", server.last_words())));
             }

@@ -1,7 +1,7 @@
 //! The report as one self-contained page: the result in a sentence, ratios to stock as charts, all figures as tables, the papers' table, the machine.
 //! It loads nothing from elsewhere and runs no script.
 
-use super::plan::{Key, Side};
+use super::plan::{CertificateKey, Side};
 use super::report::{Row, Server, TlsReport};
 use crate::harness::figures::Verdict;
 use crate::harness::page::{facts, svg_open};
@@ -44,7 +44,7 @@ fn best<'a>(report: &'a TlsReport, row: &Row) -> Option<&'a Row> {
 /// The result in one sentence.
 fn sentence(report: &TlsReport) -> String {
     let mut parts = Vec::new();
-    for key in Key::ALL.map(Key::name) {
+    for key in CertificateKey::ALL.map(CertificateKey::name) {
         let of = report.rows.iter().filter(|row| row.certificate == key && row.sessions == "full" && !row.client_auth);
         let top = of.filter_map(|row| Some((row.told()?, row))).max_by(|a, b| a.0.total_cmp(&b.0));
         if let Some((ratio, top)) = top {

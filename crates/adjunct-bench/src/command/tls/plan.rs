@@ -2,51 +2,51 @@
 
 use crate::tls::{Application, Group, Protocol};
 use adjunct::catalogue::Function;
-pub use adjunct_cli::bench::tls::{Kind, Side};
+pub use adjunct_cli::bench::tls::{ServerKind, Side};
 
 /// The key of the server's certificate, and of the client's where it has one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Key {
+pub enum CertificateKey {
     Rsa2048,
     P256,
     P384,
 }
 
-impl Key {
-    pub const ALL: [Key; 3] = [Key::Rsa2048, Key::P256, Key::P384];
+impl CertificateKey {
+    pub const ALL: [CertificateKey; 3] = [CertificateKey::Rsa2048, CertificateKey::P256, CertificateKey::P384];
 
     /// Name of the key.
     pub fn name(self) -> &'static str {
         match self {
-            Key::Rsa2048 => "RSA-2048",
-            Key::P256 => "P-256",
-            Key::P384 => "P-384",
+            CertificateKey::Rsa2048 => "RSA-2048",
+            CertificateKey::P256 => "P-256",
+            CertificateKey::P384 => "P-384",
         }
     }
 
     /// Beginning of the names of the key's files.
     pub fn file(self) -> &'static str {
         match self {
-            Key::Rsa2048 => "rsa",
-            Key::P256 => "p256",
-            Key::P384 => "p384",
+            CertificateKey::Rsa2048 => "rsa",
+            CertificateKey::P256 => "p256",
+            CertificateKey::P384 => "p384",
         }
     }
 
     /// The words of `openssl genpkey` that make one.
     pub fn words(self) -> [&'static str; 4] {
         match self {
-            Key::Rsa2048 => ["-algorithm", "RSA", "-pkeyopt", "rsa_keygen_bits:2048"],
-            Key::P256 => ["-algorithm", "EC", "-pkeyopt", "ec_paramgen_curve:P-256"],
-            Key::P384 => ["-algorithm", "EC", "-pkeyopt", "ec_paramgen_curve:P-384"],
+            CertificateKey::Rsa2048 => ["-algorithm", "RSA", "-pkeyopt", "rsa_keygen_bits:2048"],
+            CertificateKey::P256 => ["-algorithm", "EC", "-pkeyopt", "ec_paramgen_curve:P-256"],
+            CertificateKey::P384 => ["-algorithm", "EC", "-pkeyopt", "ec_paramgen_curve:P-384"],
         }
     }
 
     /// Function that the key's private-key operation is counted as.
     pub fn function(self) -> Function {
         match self {
-            Key::Rsa2048 => Function::RsaCrt,
-            Key::P256 | Key::P384 => Function::EcdsaSign,
+            CertificateKey::Rsa2048 => Function::RsaCrt,
+            CertificateKey::P256 | CertificateKey::P384 => Function::EcdsaSign,
         }
     }
 }
@@ -55,7 +55,7 @@ impl Key {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Case {
     pub protocol: Protocol,
-    pub key: Key,
+    pub key: CertificateKey,
     pub group: Group,
     /// Whether sessions are resumed.
     pub resumed: bool,
@@ -63,8 +63,13 @@ pub struct Case {
     pub authenticated: bool,
 }
 
-const TLS12: Case =
-    Case { protocol: Protocol::Tls12, key: Key::Rsa2048, group: Group::X25519, resumed: false, authenticated: false };
+const TLS12: Case = Case {
+    protocol: Protocol::Tls12,
+    key: CertificateKey::Rsa2048,
+    group: Group::X25519,
+    resumed: false,
+    authenticated: false,
+};
 const TLS13: Case = Case { protocol: Protocol::Tls13, ..TLS12 };
 
 impl Case {
@@ -75,10 +80,10 @@ impl Case {
         Case { resumed: true, ..TLS12 },
         TLS13,
         Case { group: Group::X25519MlKem768, ..TLS13 },
-        Case { key: Key::P256, ..TLS13 },
-        Case { key: Key::P256, authenticated: true, ..TLS13 },
-        Case { key: Key::P256, resumed: true, ..TLS13 },
-        Case { key: Key::P384, ..TLS13 },
+        Case { key: CertificateKey::P256, ..TLS13 },
+        Case { key: CertificateKey::P256, authenticated: true, ..TLS13 },
+        Case { key: CertificateKey::P256, resumed: true, ..TLS13 },
+        Case { key: CertificateKey::P384, ..TLS13 },
     ];
 
     /// The version of TLS.
@@ -115,8 +120,8 @@ impl Case {
     ///
     /// # Errors
     /// Why it does not.
-    pub fn with(self, kind: Kind) -> Result<Case, &'static str> {
-        if kind != Kind::Postgresql {
+    pub fn with(self, kind: ServerKind) -> Result<Case, &'static str> {
+        if kind != ServerKind::Postgresql {
             return Ok(self);
         }
         match (self.resumed, self.group) {
@@ -133,9 +138,9 @@ impl Case {
 }
 
 /// What is spoken within TLS.
-pub fn application(kind: Kind) -> Application {
+pub fn application(kind: ServerKind) -> Application {
     match kind {
-        Kind::Postgresql => Application::Postgres,
+        ServerKind::Postgresql => Application::Postgres,
         _ => Application::Http,
     }
 }
@@ -156,9 +161,9 @@ mod tests {
 
     #[test]
     fn postgresql_has_its_own_group_and_resumes_nothing() {
-        let of = |case: Case| case.with(Kind::Postgresql).map(Case::exchange);
+        let of = |case: Case| case.with(ServerKind::Postgresql).map(Case::exchange);
         assert_eq!((of(TLS12), of(TLS13)), (Ok("RSA"), Ok("P-256")));
         assert!(of(Case { resumed: true, ..TLS13 }).is_err());
-        assert_eq!(TLS13.with(Kind::Nginx), Ok(TLS13));
+        assert_eq!(TLS13.with(ServerKind::Nginx), Ok(TLS13));
     }
 }

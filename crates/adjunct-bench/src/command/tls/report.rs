@@ -411,7 +411,7 @@ impl run::Report for TlsReport {
 
 #[cfg(test)]
 pub mod tests {
-    use super::super::plan::Kind;
+    use super::super::plan::ServerKind;
     use super::*;
     use crate::harness::run::Report as _;
     use std::time::Duration;
@@ -458,7 +458,7 @@ pub mod tests {
             missing: vec!["apache: <none>".to_owned()],
             style: Style::PLAIN,
         };
-        for kind in [Kind::Nginx, Kind::Haproxy] {
+        for kind in [ServerKind::Nginx, ServerKind::Haproxy] {
             report.servers.push(Server { server: kind.name(), version: format!("{} <2>", kind.title()) });
             for case in Case::ALL {
                 let sides = Side::ALL.into_iter().filter(|side| case.has(*side));

@@ -1,7 +1,7 @@
 //! A real server of one side: started with a configuration and an environment of its own, watched, ended.
 
 use super::configuration::{self, Wanted};
-use super::plan::{Case, Kind, Side};
+use super::plan::{Case, ServerKind, Side};
 use super::stage::{Stage, own, without_rights};
 use crate::crew;
 use adjunct_cli::counted::Counted;
@@ -28,7 +28,7 @@ const PORTS: usize = 3;
 /// A server's programs.
 #[derive(Debug)]
 pub struct Programs {
-    pub kind: Kind,
+    pub kind: ServerKind,
     pub server: PathBuf,
     /// Name and version of the server as it names itself.
     pub version: String,
@@ -39,18 +39,18 @@ impl Programs {
     ///
     /// # Errors
     /// [`Failure`] that names what is missing, and the package that has it.
-    pub fn find(kind: Kind) -> Result<Programs, Failure> {
+    pub fn find(kind: ServerKind) -> Result<Programs, Failure> {
         let (server, option) = match kind {
-            Kind::Nginx => (locate("nginx", None, "nginx")?, "-v"),
-            Kind::Apache => {
+            ServerKind::Nginx => (locate("nginx", None, "nginx")?, "-v"),
+            ServerKind::Apache => {
                 let server =
                     locate("apache2", None, "apache2").or_else(|why| locate("httpd", None, "").map_err(|_| why))?;
                 configuration::apache_modules()?;
                 (server, "-v")
             }
-            Kind::Haproxy => (locate("haproxy", None, "haproxy")?, "-v"),
-            Kind::Postgresql => (postgres()?, "--version"),
-            Kind::SServer => (locate("openssl", None, "openssl")?, "version"),
+            ServerKind::Haproxy => (locate("haproxy", None, "haproxy")?, "-v"),
+            ServerKind::Postgresql => (postgres()?, "--version"),
+            ServerKind::SServer => (locate("openssl", None, "openssl")?, "version"),
         };
         let done = run(Command::new(&server).arg(option)).map_err(Failure::new)?;
         let said = done.text() + &done.stderr;
@@ -132,7 +132,7 @@ impl Server {
         let log = place.join("log");
         let made = fs::create_dir(&place).and_then(|()| fs::File::create(&log));
         let file = made.map_err(|e| cannot_write(&place, &e))?;
-        if programs.kind == Kind::Postgresql {
+        if programs.kind == ServerKind::Postgresql {
             database(stage, programs, &place)?;
         }
         let wanted = Wanted { stage, case, port, place: &place, asynchronous: told.side != Side::Stock };
@@ -158,10 +158,12 @@ impl Server {
             (Some(off), None) => _ = server.env("ADJUNCT_CARDS", off),
             (None, None) => {}
         }
-        let server = if programs.kind == Kind::Postgresql { without_rights(&server) } else { server };
+        let server = if programs.kind == ServerKind::Postgresql { without_rights(&server) } else { server };
         let mut command = Halves::pinned(stage.on, &server);
         // s_server serves files of the folder it is in.
-        command.current_dir(if programs.kind == Kind::SServer { stage.folder } else { &place }).stdin(Stdio::null());
+        command
+            .current_dir(if programs.kind == ServerKind::SServer { stage.folder } else { &place })
+            .stdin(Stdio::null());
         command.stdout(file.try_clone().map_err(|e| cannot_write(&log, &e))?).stderr(file);
         // Apache ends all its group when it is told to end.
         command.process_group(0);

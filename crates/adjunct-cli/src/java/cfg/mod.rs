@@ -87,7 +87,7 @@ impl Config {
 
 /// The kind of value that follows a keyword.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Kind {
+enum ValueKind {
     Text,
     Path,
     Description,
@@ -104,45 +104,45 @@ enum Kind {
 }
 
 /// Every keyword of OpenJDK.
-const KEYWORDS: [(&str, Kind); 30] = [
-    ("name", Kind::Text),
-    ("library", Kind::Path),
-    ("description", Kind::Description),
-    ("slot", Kind::Slot),
-    ("slotListIndex", Kind::Slot),
-    ("enabledMechanisms", Kind::Mechanisms),
-    ("disabledMechanisms", Kind::Mechanisms),
-    ("attributes", Kind::Attributes),
-    ("handleStartupErrors", Kind::Startup),
-    ("insertionCheckInterval", Kind::Number(100)),
-    ("cleaner.shortInterval", Kind::Number(1000)),
-    ("cleaner.longInterval", Kind::Number(1000)),
-    ("destroyTokenAfterLogout", Kind::Switch),
-    ("showInfo", Kind::Switch),
-    ("allowLegacy", Kind::Switch),
-    ("keyStoreCompatibilityMode", Kind::Switch),
-    ("explicitCancel", Kind::Switch),
-    ("omitInitialize", Kind::Switch),
-    ("allowSingleThreadedModules", Kind::Switch),
-    ("functionList", Kind::Text),
-    (VARIANT, Kind::Variant),
-    ("nssUseSecmod", Kind::Switch),
-    ("nssLibraryDirectory", Kind::Path),
-    ("nssSecmodDirectory", Kind::Text),
-    ("nssModule", Kind::Text),
-    ("nssDbMode", Kind::NssMode),
-    ("nssNetscapeDbWorkaround", Kind::Switch),
-    ("nssArgs", Kind::NssArgs),
-    ("nssUseSecmodTrust", Kind::Switch),
-    ("useEcX963Encoding", Kind::Switch),
+const KEYWORDS: [(&str, ValueKind); 30] = [
+    ("name", ValueKind::Text),
+    ("library", ValueKind::Path),
+    ("description", ValueKind::Description),
+    ("slot", ValueKind::Slot),
+    ("slotListIndex", ValueKind::Slot),
+    ("enabledMechanisms", ValueKind::Mechanisms),
+    ("disabledMechanisms", ValueKind::Mechanisms),
+    ("attributes", ValueKind::Attributes),
+    ("handleStartupErrors", ValueKind::Startup),
+    ("insertionCheckInterval", ValueKind::Number(100)),
+    ("cleaner.shortInterval", ValueKind::Number(1000)),
+    ("cleaner.longInterval", ValueKind::Number(1000)),
+    ("destroyTokenAfterLogout", ValueKind::Switch),
+    ("showInfo", ValueKind::Switch),
+    ("allowLegacy", ValueKind::Switch),
+    ("keyStoreCompatibilityMode", ValueKind::Switch),
+    ("explicitCancel", ValueKind::Switch),
+    ("omitInitialize", ValueKind::Switch),
+    ("allowSingleThreadedModules", ValueKind::Switch),
+    ("functionList", ValueKind::Text),
+    (VARIANT, ValueKind::Variant),
+    ("nssUseSecmod", ValueKind::Switch),
+    ("nssLibraryDirectory", ValueKind::Path),
+    ("nssSecmodDirectory", ValueKind::Text),
+    ("nssModule", ValueKind::Text),
+    ("nssDbMode", ValueKind::NssMode),
+    ("nssNetscapeDbWorkaround", ValueKind::Switch),
+    ("nssArgs", ValueKind::NssArgs),
+    ("nssUseSecmodTrust", ValueKind::Switch),
+    ("useEcX963Encoding", ValueKind::Switch),
 ];
 const LATE: &str = "nssOptimizeSpace";
 const VARIANT: &str = "cipherTextStealingVariant";
 /// Semeru's and IBM's own keyword.
 pub(super) const TOKEN_LABEL: &str = "tokenLabel";
 
-fn keywords() -> impl Iterator<Item = (&'static str, Kind)> {
-    KEYWORDS.into_iter().chain([(LATE, Kind::Switch)])
+fn keywords() -> impl Iterator<Item = (&'static str, ValueKind)> {
+    KEYWORDS.into_iter().chain([(LATE, ValueKind::Switch)])
 }
 
 /// The value of `${NAME}` in a path, as far as a JVM's property is known without the JVM. `None`: no JVM has the property unless `-D` sets it.

@@ -2,7 +2,7 @@
 
 mod lists;
 
-use super::{Config, Entry, Kind, Refusal, TOKEN_LABEL, VARIANT, expanded, keywords};
+use super::{Config, Entry, Refusal, TOKEN_LABEL, VARIANT, ValueKind, expanded, keywords};
 use crate::java::dialect::{Dialect, Family};
 use crate::java::names;
 use crate::java::tokenizer::{Token, Tokenizer};
@@ -178,14 +178,14 @@ impl Parser<'_> {
     }
 
     /// The keyword that a word is; or that it was meant to be, with the mistake noted.
-    fn keyword(&mut self, word: &str) -> Read<(String, Kind)> {
+    fn keyword(&mut self, word: &str) -> Read<(String, ValueKind)> {
         let dialect = self.dialect;
         let known = keywords().find(|(name, _)| *name == word);
         if let Some((name, kind)) = known.filter(|(name, _)| *name != VARIANT || dialect.java > 21) {
             return Ok((name.to_owned(), kind));
         }
         if dialect.family != Family::OpenJdk && word.eq_ignore_ascii_case(TOKEN_LABEL) {
-            return Ok((TOKEN_LABEL.to_owned(), Kind::Text));
+            return Ok((TOKEN_LABEL.to_owned(), ValueKind::Text));
         }
         if dialect.family == Family::Ibm {
             let found = keywords().find(|(name, _)| name.eq_ignore_ascii_case(word));
@@ -198,7 +198,7 @@ impl Parser<'_> {
                     fix,
                 );
             }
-            return Ok(found.map_or((word.to_owned(), Kind::Description), |(name, kind)| (name.to_owned(), kind)));
+            return Ok(found.map_or((word.to_owned(), ValueKind::Description), |(name, kind)| (name.to_owned(), kind)));
         }
         if dialect.java < 21 && word.ends_with("insertionCheckInterval") {
             self.slip(
@@ -206,17 +206,17 @@ impl Parser<'_> {
                 format!("'{word}' is taken for insertionCheckInterval by JDKs before 21, and refused by later ones"),
                 "write insertionCheckInterval",
             );
-            return Ok((word.to_owned(), Kind::Number(100)));
+            return Ok((word.to_owned(), ValueKind::Number(100)));
         }
         let java = format!("Unknown keyword '{word}'");
         let text = format!("{dialect} knows no keyword '{word}'");
         let (fix, meant) = if word.eq_ignore_ascii_case(TOKEN_LABEL) {
             (
                 "only Semeru and IBM Java have it: choose the token by 'slot = ID' or 'slotListIndex = N'".to_owned(),
-                Some(Kind::Text),
+                Some(ValueKind::Text),
             )
         } else if word == VARIANT {
-            ("remove the line: JDK 25 has it".to_owned(), Some(Kind::Variant))
+            ("remove the line: JDK 25 has it".to_owned(), Some(ValueKind::Variant))
         } else {
             match names::meant(word, keywords().map(|(name, _)| name)) {
                 Some(name) => {
@@ -238,13 +238,13 @@ impl Parser<'_> {
         }
     }
 
-    fn value(&mut self, keyword: &str, kind: Kind, line: u32) -> Read<()> {
-        if kind != Kind::Slot && kind != Kind::Attributes {
+    fn value(&mut self, keyword: &str, kind: ValueKind, line: u32) -> Read<()> {
+        if kind != ValueKind::Slot && kind != ValueKind::Attributes {
             self.once(keyword)?;
         }
         let value = match kind {
-            Kind::Attributes => return self.attributes(line),
-            Kind::Mechanisms => {
+            ValueKind::Attributes => return self.attributes(line),
+            ValueKind::Mechanisms => {
                 let list = self.mechanisms()?;
                 let target =
                     if keyword == "enabledMechanisms" { &mut self.config.enabled } else { &mut self.config.disabled };
@@ -254,21 +254,21 @@ impl Parser<'_> {
                 }
                 return Ok(());
             }
-            Kind::Slot => self.slot(keyword)?,
-            Kind::Path => self.path()?,
-            Kind::Description => {
+            ValueKind::Slot => self.slot(keyword)?,
+            ValueKind::Path => self.path()?,
+            ValueKind::Description => {
                 self.equals()?;
                 if self.dialect.family == Family::Ibm { self.tokens.rest_of_line() } else { self.line_value(true)? }
             }
-            Kind::Text => {
+            ValueKind::Text => {
                 let value = self.text()?;
                 if keyword.starts_with("nss") {
                     self.secmod = true;
                 }
                 if keyword == "nssSecmodDirectory" { self.expand(&value)? } else { value }
             }
-            Kind::Number(least) => self.number(keyword, least)?,
-            Kind::Switch => {
+            ValueKind::Number(least) => self.number(keyword, least)?,
+            ValueKind::Switch => {
                 self.equals()?;
                 let value = self.word()?;
                 if value != "true" && value != "false" {
@@ -282,7 +282,7 @@ impl Parser<'_> {
                 };
                 value
             }
-            Kind::Startup => {
+            ValueKind::Startup => {
                 self.equals()?;
                 let value = self.word()?;
                 if !["halt", "ignoreAll", "ignoreMissingLibrary"].contains(&value.as_str()) {
@@ -292,7 +292,7 @@ impl Parser<'_> {
                 }
                 value
             }
-            Kind::Variant => {
+            ValueKind::Variant => {
                 let value = self.text()?;
                 if !["CS1", "CS2", "CS3"].contains(&value.as_str()) {
                     let java = format!("{keyword} must be one of [CS1, CS2, CS3], read:");
@@ -301,7 +301,7 @@ impl Parser<'_> {
                 }
                 value
             }
-            Kind::NssMode => {
+            ValueKind::NssMode => {
                 let value = self.text()?;
                 if !["readWrite", "readOnly", "noDb"].contains(&value.as_str()) {
                     let java = "nssDbMode must be one of readWrite, readOnly, and noDb:";
@@ -311,7 +311,7 @@ impl Parser<'_> {
                 self.secmod = true;
                 value
             }
-            Kind::NssArgs => {
+            ValueKind::NssArgs => {
                 self.equals()?;
                 match self.next() {
                     Token::Quoted(value) => self.expand(&value)?,

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 /// The lists that are chosen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Kind {
+pub enum AlgorithmKind {
     /// `Ciphers`.
     Ciphers,
     /// `MACs`.
@@ -16,27 +16,28 @@ pub enum Kind {
     HostKeys,
 }
 
-impl Kind {
+impl AlgorithmKind {
     /// All lists.
-    pub const ALL: [Kind; 4] = [Kind::Ciphers, Kind::Macs, Kind::Kex, Kind::HostKeys];
+    pub const ALL: [AlgorithmKind; 4] =
+        [AlgorithmKind::Ciphers, AlgorithmKind::Macs, AlgorithmKind::Kex, AlgorithmKind::HostKeys];
 
     /// The keyword in `ssh_config` and `sshd_config`.
     pub fn keyword(self) -> &'static str {
         match self {
-            Kind::Ciphers => "Ciphers",
-            Kind::Macs => "MACs",
-            Kind::Kex => "KexAlgorithms",
-            Kind::HostKeys => "HostKeyAlgorithms",
+            AlgorithmKind::Ciphers => "Ciphers",
+            AlgorithmKind::Macs => "MACs",
+            AlgorithmKind::Kex => "KexAlgorithms",
+            AlgorithmKind::HostKeys => "HostKeyAlgorithms",
         }
     }
 
     /// The word for an algorithm of the list.
     pub fn noun(self) -> &'static str {
         match self {
-            Kind::Ciphers => "cipher",
-            Kind::Macs => "MAC",
-            Kind::Kex => "key exchange",
-            Kind::HostKeys => "host-key algorithm",
+            AlgorithmKind::Ciphers => "cipher",
+            AlgorithmKind::Macs => "MAC",
+            AlgorithmKind::Kex => "key exchange",
+            AlgorithmKind::HostKeys => "host-key algorithm",
         }
     }
 }
@@ -66,12 +67,14 @@ pub fn old_hash(name: &str) -> bool {
 
 /// Whether an algorithm is broken in practice, so that it is left out even for peers that have nothing else: blocks of 64 bits, RC4, MD5, groups and
 /// keys of 1024 bits, and no encryption.
-pub fn broken(kind: Kind, name: &str) -> bool {
+pub fn broken(kind: AlgorithmKind, name: &str) -> bool {
     match kind {
-        Kind::Ciphers => !(name.starts_with("aes") || name.starts_with("rijndael") || name.starts_with("chacha20")),
-        Kind::Macs => name.contains("md5") || name == "none",
-        Kind::Kex => name.contains("group1-") || name.contains("rsa1024"),
-        Kind::HostKeys => name.starts_with("ssh-dss"),
+        AlgorithmKind::Ciphers => {
+            !(name.starts_with("aes") || name.starts_with("rijndael") || name.starts_with("chacha20"))
+        }
+        AlgorithmKind::Macs => name.contains("md5") || name == "none",
+        AlgorithmKind::Kex => name.contains("group1-") || name.contains("rsa1024"),
+        AlgorithmKind::HostKeys => name.starts_with("ssh-dss"),
     }
 }
 

@@ -1,6 +1,6 @@
 //! Puts adjunct's files in place and takes them away: tried before, checked after, all or none.
 
-use super::algorithms::Kind;
+use super::algorithms::AlgorithmKind;
 use super::config::Program;
 use super::order::Lists;
 use super::plan::{FOLDER_MADE, Ground, Plan, current};
@@ -60,8 +60,8 @@ pub fn try_out(ground: &Ground<'_>, rig: &mut Rig, side: &Side, plans: &[Plan]) 
 }
 
 fn config_lines(lists: &Lists) -> Vec<String> {
-    let given = |kind: &Kind| !lists.get(*kind).is_empty();
-    Kind::ALL
+    let given = |kind: &AlgorithmKind| !lists.get(*kind).is_empty();
+    AlgorithmKind::ALL
         .into_iter()
         .filter(given)
         .map(|kind| format!("{} {}", kind.keyword(), lists.get(kind).join(",")))

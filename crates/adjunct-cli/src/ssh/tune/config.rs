@@ -4,7 +4,7 @@
 //! OpenSSH takes the first value of a keyword. So where the drop-in is included decides what it can change, and every
 //! setting has its place in the order they are read.
 
-use super::algorithms::Kind;
+use super::algorithms::AlgorithmKind;
 use adjunct_tool::Failure;
 use adjunct_tool::failure::cause;
 use adjunct_tool::files;
@@ -70,7 +70,7 @@ impl std::fmt::Display for Place {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Setting {
     /// The list that is set.
-    pub kind: Kind,
+    pub kind: AlgorithmKind,
     /// Its value as written.
     pub value: String,
     /// Place of the setting.
@@ -216,7 +216,7 @@ impl Reader<'_> {
             }
             "host" | "match" => self.only = (!for_all(&keyword, rest)).then(|| line.trim().to_owned()),
             _ => {
-                let kind = Kind::ALL.into_iter().find(|k| k.keyword().eq_ignore_ascii_case(&keyword));
+                let kind = AlgorithmKind::ALL.into_iter().find(|k| k.keyword().eq_ignore_ascii_case(&keyword));
                 if let Some(kind) = kind.filter(|_| at.file != self.program.drop_in()) {
                     let value = words(rest).into_iter().next().unwrap_or_default();
                     let order = self.tree.settings.len();

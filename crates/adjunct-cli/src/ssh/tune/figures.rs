@@ -1,6 +1,6 @@
 //! The figures: what is measured and on which sides, or what an earlier run measured.
 
-use super::algorithms::Kind;
+use super::algorithms::AlgorithmKind;
 use super::options::Args;
 use super::order::Lists;
 use super::plan::{self, Ground};
@@ -143,15 +143,15 @@ pub(super) fn wanted(
     if args.quick {
         // Without a policy what today's OpenSSH needs: the rest stays behind it, whatever it costs.
         let policy = if args.policy.is_some() { policy.clone() } else { Policy::named("modern")? };
-        let keep = |kind: Kind, names: &mut Vec<String>| {
+        let keep = |kind: AlgorithmKind, names: &mut Vec<String>| {
             let agreed = system::agreed(kind, &before[0], &before[1]);
             let in_force = |name: &String| before.iter().any(|lists| lists.get(kind).contains(name));
             names.retain(|name| agreed.as_ref() == Some(name) || (in_force(name) && policy.rank(kind, name).is_some()));
         };
-        keep(Kind::Ciphers, &mut wanted.ciphers);
-        keep(Kind::Macs, &mut wanted.macs);
-        keep(Kind::Kex, &mut wanted.kex);
-        keep(Kind::HostKeys, &mut wanted.host_keys);
+        keep(AlgorithmKind::Ciphers, &mut wanted.ciphers);
+        keep(AlgorithmKind::Macs, &mut wanted.macs);
+        keep(AlgorithmKind::Kex, &mut wanted.kex);
+        keep(AlgorithmKind::HostKeys, &mut wanted.host_keys);
     }
     wanted.user_keys.clone_from(&wanted.host_keys);
     Ok(wanted)

@@ -1,7 +1,7 @@
 //! What the order of algorithms brings and what adjunct adds to it, each by itself: the suite of today and the new one, stock and with adjunct,
 //! measured in turns. And the changes that bring too little.
 
-use super::algorithms::{Kind, authenticates, measured_as};
+use super::algorithms::{AlgorithmKind, authenticates, measured_as};
 use super::order::Lists;
 use super::survey::Survey;
 use super::system::agreed;
@@ -22,9 +22,9 @@ pub struct Choice {
 impl Choice {
     /// What a client and a server agree on; `None` where they have nothing in common.
     pub fn of(client: &Lists, server: &Lists) -> Option<Choice> {
-        let cipher = agreed(Kind::Ciphers, client, server)?;
-        let mac = if authenticates(&cipher) { None } else { Some(agreed(Kind::Macs, client, server)?) };
-        let kex = measured_as(&agreed(Kind::Kex, client, server)?).to_owned();
+        let cipher = agreed(AlgorithmKind::Ciphers, client, server)?;
+        let mac = if authenticates(&cipher) { None } else { Some(agreed(AlgorithmKind::Macs, client, server)?) };
+        let kex = measured_as(&agreed(AlgorithmKind::Kex, client, server)?).to_owned();
         Some(Choice { cipher: measured_as(&cipher).to_owned(), mac, kex })
     }
 

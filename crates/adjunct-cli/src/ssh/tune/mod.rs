@@ -36,7 +36,7 @@ use adjunct_tool::failure::{cannot_write, cause};
 use adjunct_tool::output;
 use adjunct_tool::progress::Progress;
 use adjunct_tool::sink::{Ended, Sink};
-use algorithms::Kind;
+use algorithms::AlgorithmKind;
 use config::Program;
 use figures::Sides;
 use left::{Left, Why};
@@ -114,10 +114,10 @@ pub fn run(args: &Args) -> Result<ExitCode, Failure> {
     };
     // With all lists first: which suite that would be, and what it would bring.
     let programs_meant = args.whose.programs();
-    let plan_of = |program, survey: &Survey, wanted: &dyn Fn(Program, Kind) -> bool| {
+    let plan_of = |program, survey: &Survey, wanted: &dyn Fn(Program, AlgorithmKind) -> bool| {
         plan::plan(&ground, program, &wish, survey, &|kind| wanted(program, kind))
     };
-    let plans_of = |survey: &Survey, wanted: &dyn Fn(Program, Kind) -> bool| {
+    let plans_of = |survey: &Survey, wanted: &dyn Fn(Program, AlgorithmKind) -> bool| {
         programs_meant.iter().map(|&program| plan_of(program, survey, wanted)).collect::<Result<Vec<Plan>, _>>()
     };
     let unasked = |program, _| wish.asked || program == Program::Ssh || of_adjunct(&ground, program);
@@ -198,14 +198,14 @@ fn has(trial: &gain::Trial, choice: &gain::Choice) -> bool {
 
 /// Whether a list is worth a change that the user did not ask for by a policy: ssh's lists, for the client's order decides, and where the measurement
 /// shows a clear gain.
-fn pays(program: Program, kind: Kind, brings: &gain::Brings) -> bool {
+fn pays(program: Program, kind: AlgorithmKind, brings: &gain::Brings) -> bool {
     let better = |verdict| verdict == Some(gain::Verdict::Better);
     match (program, kind) {
         // A file that an earlier run wrote: as its policy has it today.
         (Program::Sshd, _) => true,
-        (Program::Ssh, Kind::Ciphers | Kind::Macs) => better(brings.copies),
-        (Program::Ssh, Kind::Kex) => better(brings.logins),
-        (Program::Ssh, Kind::HostKeys) => false,
+        (Program::Ssh, AlgorithmKind::Ciphers | AlgorithmKind::Macs) => better(brings.copies),
+        (Program::Ssh, AlgorithmKind::Kex) => better(brings.logins),
+        (Program::Ssh, AlgorithmKind::HostKeys) => false,
     }
 }
 

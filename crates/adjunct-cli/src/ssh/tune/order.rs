@@ -1,6 +1,6 @@
 //! The order of algorithms: by policy, then by their measured cost, then by whether this machine has instructions for them, then in OpenSSH's order.
 
-use super::algorithms::{Kind, authenticates, measured_as};
+use super::algorithms::{AlgorithmKind, authenticates, measured_as};
 use super::policy::Policy;
 use super::survey::Survey;
 use crate::ssh::measure::Spread;
@@ -9,7 +9,12 @@ use adjunct::ops::choice as route;
 
 /// Orders the `names` that the policy allows, the cheapest first within each rank. Where costs are not clearly apart, ciphers that this machine has
 /// instructions for go first, and otherwise the order in `names` stays; algorithms that were not measured come after those that were.
-pub fn order(policy: &Policy, kind: Kind, names: &[String], cost: impl Fn(&str) -> Option<Spread>) -> Vec<String> {
+pub fn order(
+    policy: &Policy,
+    kind: AlgorithmKind,
+    names: &[String],
+    cost: impl Fn(&str) -> Option<Spread>,
+) -> Vec<String> {
     let mut ranked: Vec<(usize, &String)> =
         names.iter().filter_map(|name| Some((policy.rank(kind, name)?, name))).collect();
     ranked.sort_by_key(|(rank, _)| *rank);
@@ -27,7 +32,7 @@ pub fn order(policy: &Policy, kind: Kind, names: &[String], cost: impl Fn(&str) 
 
 /// The first, by [`without_instructions`] and then by place, of those that nothing is clearly cheaper than the cheapest of: so
 /// that "not clearly apart", which is no order, always gives one.
-fn next(kind: Kind, left: &[(&String, Option<Spread>)]) -> Option<usize> {
+fn next(kind: AlgorithmKind, left: &[(&String, Option<Spread>)]) -> Option<usize> {
     let costs = || left.iter().filter_map(|(_, cost)| *cost);
     let least = costs().min_by(|a, b| a.median.total_cmp(&b.median))?;
     let near = |&at: &usize| left[at].1.is_some_and(|cost| !least.clearly_below(&cost));
@@ -36,8 +41,8 @@ fn next(kind: Kind, left: &[(&String, Option<Spread>)]) -> Option<usize> {
 
 /// What decides where the figures do not, as on a busy machine: 0 for a cipher that is hardware here and needs no MAC beside it,
 /// 1 for another that is hardware, 2 for the rest, and nothing for what is no cipher.
-fn without_instructions(kind: Kind, name: &str) -> u8 {
-    if kind != Kind::Ciphers {
+fn without_instructions(kind: AlgorithmKind, name: &str) -> u8 {
+    if kind != AlgorithmKind::Ciphers {
         return 0;
     }
     match (has_instructions(name), authenticates(name)) {
@@ -57,18 +62,18 @@ pub fn has_instructions(cipher: &str) -> bool {
 /// The lists of one program, in the policy's and the costs' order.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Lists {
-    /// A list for each kind, in the order of [`Kind::ALL`].
+    /// A list for each kind, in the order of [`AlgorithmKind::ALL`].
     pub lists: [Vec<String>; 4],
 }
 
 impl Lists {
     /// The list of a kind.
-    pub fn get(&self, kind: Kind) -> &[String] {
+    pub fn get(&self, kind: AlgorithmKind) -> &[String] {
         &self.lists[kind as usize]
     }
 
     /// The list of a kind, to be changed.
-    pub fn get_mut(&mut self, kind: Kind) -> &mut Vec<String> {
+    pub fn get_mut(&mut self, kind: AlgorithmKind) -> &mut Vec<String> {
         &mut self.lists[kind as usize]
     }
 }
@@ -77,19 +82,21 @@ impl Lists {
 /// on.
 pub fn ordered(policy: &Policy, in_force: &Lists, survey: &Survey) -> Lists {
     let mut out = Lists::default();
-    *out.get_mut(Kind::Macs) = order(policy, Kind::Macs, in_force.get(Kind::Macs), |mac| {
-        let plain = in_force.get(Kind::Ciphers).iter().filter(|c| !authenticates(c));
-        let allowed = plain.filter(|c| policy.rank(Kind::Ciphers, c).is_some());
+    *out.get_mut(AlgorithmKind::Macs) = order(policy, AlgorithmKind::Macs, in_force.get(AlgorithmKind::Macs), |mac| {
+        let plain = in_force.get(AlgorithmKind::Ciphers).iter().filter(|c| !authenticates(c));
+        let allowed = plain.filter(|c| policy.rank(AlgorithmKind::Ciphers, c).is_some());
         mean(allowed.filter_map(|cipher| survey.pair(cipher, mac)).map(|pair| pair.cpu_s_per_gb))
     });
-    let mac = out.get(Kind::Macs).first().cloned().unwrap_or_default();
-    *out.get_mut(Kind::Ciphers) = order(policy, Kind::Ciphers, in_force.get(Kind::Ciphers), |cipher| {
-        survey.pair(cipher, &mac).map(|pair| pair.cpu_s_per_gb)
-    });
-    *out.get_mut(Kind::Kex) = order(policy, Kind::Kex, in_force.get(Kind::Kex), |kex| {
+    let mac = out.get(AlgorithmKind::Macs).first().cloned().unwrap_or_default();
+    *out.get_mut(AlgorithmKind::Ciphers) =
+        order(policy, AlgorithmKind::Ciphers, in_force.get(AlgorithmKind::Ciphers), |cipher| {
+            survey.pair(cipher, &mac).map(|pair| pair.cpu_s_per_gb)
+        });
+    *out.get_mut(AlgorithmKind::Kex) = order(policy, AlgorithmKind::Kex, in_force.get(AlgorithmKind::Kex), |kex| {
         survey.kex.iter().find(|row| row.algorithm == measured_as(kex)).map(|row| row.cpu_s)
     });
-    *out.get_mut(Kind::HostKeys) = order(policy, Kind::HostKeys, in_force.get(Kind::HostKeys), |_| None);
+    *out.get_mut(AlgorithmKind::HostKeys) =
+        order(policy, AlgorithmKind::HostKeys, in_force.get(AlgorithmKind::HostKeys), |_| None);
     out
 }
 
@@ -166,10 +173,10 @@ mod tests {
 
     fn in_force() -> Lists {
         let mut lists = Lists::default();
-        *lists.get_mut(Kind::Ciphers) =
+        *lists.get_mut(AlgorithmKind::Ciphers) =
             words("chacha-poly1305 chacha aes128-ctr aes256-ctr aes128-gcm aes128-cbc").into_iter().skip(1).collect();
-        *lists.get_mut(Kind::Macs) = words("a-etm@ b-etm@ c");
-        *lists.get_mut(Kind::Kex) = words(
+        *lists.get_mut(AlgorithmKind::Macs) = words("a-etm@ b-etm@ c");
+        *lists.get_mut(AlgorithmKind::Kex) = words(
             "sntrup761x25519-sha512 sntrup761x25519-sha512@openssh.com curve25519-sha256 \
              curve25519-sha256@libssh.org ecdh-nistp256 diffie-hellman-group14-sha1",
         );
@@ -179,17 +186,17 @@ mod tests {
     #[test]
     fn policy_comes_before_cost_and_cost_before_habit() {
         let modern = ordered(&Policy::named("modern").unwrap(), &in_force(), &survey());
-        assert_eq!(modern.get(Kind::Macs), words("b-etm@ a-etm@"));
-        assert_eq!(modern.get(Kind::Ciphers), words("aes128-gcm aes128-ctr aes256-ctr"));
+        assert_eq!(modern.get(AlgorithmKind::Macs), words("b-etm@ a-etm@"));
+        assert_eq!(modern.get(AlgorithmKind::Ciphers), words("aes128-gcm aes128-ctr aes256-ctr"));
         let kex = words(
             "sntrup761x25519-sha512 sntrup761x25519-sha512@openssh.com ecdh-nistp256 curve25519-sha256 \
              curve25519-sha256@libssh.org",
         );
-        assert_eq!(modern.get(Kind::Kex), kex, "post-quantum first though it costs five times as much");
+        assert_eq!(modern.get(AlgorithmKind::Kex), kex, "post-quantum first though it costs five times as much");
         let compat = ordered(&Policy::named("compat").unwrap(), &in_force(), &survey());
-        assert_eq!(compat.get(Kind::Ciphers).len(), 5);
-        assert_eq!(compat.get(Kind::Ciphers)[..3], words("aes128-gcm aes128-ctr aes256-ctr"));
-        assert_eq!(compat.get(Kind::Macs), words("b-etm@ a-etm@ c"));
+        assert_eq!(compat.get(AlgorithmKind::Ciphers).len(), 5);
+        assert_eq!(compat.get(AlgorithmKind::Ciphers)[..3], words("aes128-gcm aes128-ctr aes256-ctr"));
+        assert_eq!(compat.get(AlgorithmKind::Macs), words("b-etm@ a-etm@ c"));
     }
 
     #[test]
@@ -202,7 +209,7 @@ mod tests {
             _ => None,
         };
         let names = words("x a b c");
-        assert_eq!(order(&policy, Kind::HostKeys, &names, costs), words("c a b x"));
+        assert_eq!(order(&policy, AlgorithmKind::HostKeys, &names, costs), words("c a b x"));
     }
 
     #[test]
@@ -217,10 +224,10 @@ mod tests {
             (false, false) => "chacha20-poly1305@openssh.com aes128-ctr aes128-gcm@openssh.com",
         };
         let unclear = |_: &str| Some(spread(1.0, 0.6));
-        assert_eq!(order(&policy, Kind::Ciphers, &names, unclear), words(expected));
+        assert_eq!(order(&policy, AlgorithmKind::Ciphers, &names, unclear), words(expected));
         // A clear figure is a better reason than any.
         let clear = |name: &str| Some(spread(if name.starts_with("chacha20") { 0.5 } else { 1.0 }, 0.01));
-        assert!(order(&policy, Kind::Ciphers, &names, clear)[0].starts_with("chacha20"));
+        assert!(order(&policy, AlgorithmKind::Ciphers, &names, clear)[0].starts_with("chacha20"));
     }
 
     proptest! {
@@ -228,7 +235,7 @@ mod tests {
         fn an_order_loses_and_doubles_nothing(costs in prop::collection::vec((0.0f64..10.0, 0.0f64..3.0), 0..12)) {
             let names: Vec<String> = (0..costs.len()).map(|i| i.to_string()).collect();
             let cost = |name: &str| name.parse::<usize>().ok().map(|i| spread(costs[i].0, costs[i].1));
-            let got = order(&Policy::named("compat").unwrap(), Kind::HostKeys, &names, cost);
+            let got = order(&Policy::named("compat").unwrap(), AlgorithmKind::HostKeys, &names, cost);
             let mut sorted = got.clone();
             sorted.sort_by_key(|n| n.parse::<usize>().unwrap());
             prop_assert_eq!(sorted, names);

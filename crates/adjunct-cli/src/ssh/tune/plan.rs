@@ -1,6 +1,6 @@
 //! What would be written: adjunct's file for one program, and why a list is in it or not.
 
-use super::algorithms::Kind;
+use super::algorithms::AlgorithmKind;
 use super::config::{Program, Setting, Tree, read};
 use super::order::{Lists, ordered};
 use super::peers::effect::{self, Effect, Kept};
@@ -158,7 +158,7 @@ pub fn plan(
     program: Program,
     wish: &Wish<'_>,
     survey: &Survey,
-    wanted: &dyn Fn(Kind) -> bool,
+    wanted: &dyn Fn(AlgorithmKind) -> bool,
 ) -> Result<Plan, Failure> {
     let old = current(ground, program)?;
     let (_, now) = ground.with(program, old.as_deref())?;
@@ -167,7 +167,7 @@ pub fn plan(
         program,
         file: program.drop_in(),
         text: old.clone(),
-        blocked: if Kind::ALL.into_iter().any(wanted) { blocked(program, &tree) } else { None },
+        blocked: if AlgorithmKind::ALL.into_iter().any(wanted) { blocked(program, &tree) } else { None },
         notes: notes(program, &tree, ground),
         peers: Effect::default(),
         then: now.lists.clone(),
@@ -178,7 +178,7 @@ pub fn plan(
     let host_keys = key_types(ground.root, &base.host_keys);
     let known = effect::Ground { program, peers: wish.peers, host_keys: host_keys.as_deref() };
     let (lists, kept) = known.kept(&policy, &base.lists, ordered(&policy, &base.lists, survey));
-    for kind in [Kind::Ciphers, Kind::Macs, Kind::Kex] {
+    for kind in [AlgorithmKind::Ciphers, AlgorithmKind::Macs, AlgorithmKind::Kex] {
         if lists.get(kind).is_empty() && !base.lists.get(kind).is_empty() {
             return Err(nothing_left(&policy, kind, &tree, program, &base.lists));
         }
@@ -188,7 +188,7 @@ pub fn plan(
         return Ok(plan);
     }
     let mut lines = Vec::new();
-    for kind in Kind::ALL {
+    for kind in AlgorithmKind::ALL {
         if !wanted(kind) {
             lines.extend(plan.old.iter().flat_map(|old| old.lines()).filter(|l| of_kind(l, kind)).map(str::to_owned));
             continue;
@@ -212,8 +212,9 @@ pub fn plan(
     }
     let (_, then) = ground.with(program, plan.text.as_deref())?;
     plan.then = then.lists;
-    let in_force =
-        |kept: &Kept| Kind::ALL.iter().any(|k| k.keyword() == kept.list && plan.then.get(*k).contains(&kept.algorithm));
+    let in_force = |kept: &Kept| {
+        AlgorithmKind::ALL.iter().any(|k| k.keyword() == kept.list && plan.then.get(*k).contains(&kept.algorithm))
+    };
     plan.peers = Effect {
         kept: kept.into_iter().filter(|kept| wanted_by_name(wanted, kept.list) && in_force(kept)).collect(),
         ..known.effect(&base.lists, &plan.then)
@@ -223,7 +224,7 @@ pub fn plan(
 }
 
 /// Whether a line sets a list of this kind.
-fn of_kind(line: &str, kind: Kind) -> bool {
+fn of_kind(line: &str, kind: AlgorithmKind) -> bool {
     line.strip_prefix(kind.keyword()).is_some_and(|rest| rest.starts_with(' '))
 }
 
@@ -232,15 +233,15 @@ fn settings(text: Option<&str>) -> Vec<&str> {
     text.into_iter().flat_map(str::lines).filter(|line| !line.starts_with('#')).collect()
 }
 
-fn wanted_by_name(wanted: &dyn Fn(Kind) -> bool, keyword: &str) -> bool {
-    Kind::ALL.into_iter().any(|kind| kind.keyword() == keyword && wanted(kind))
+fn wanted_by_name(wanted: &dyn Fn(AlgorithmKind) -> bool, keyword: &str) -> bool {
+    AlgorithmKind::ALL.into_iter().any(|kind| kind.keyword() == keyword && wanted(kind))
 }
 
 /// Places where the lists in force were set, if they are not OpenSSH's own.
 fn own_lists(tree: &Tree, ground: &Ground<'_>, program: Program) -> Vec<String> {
     let mut places: Vec<String> = tree.settings.iter().filter(|s| s.only.is_none()).map(|s| s.at.to_string()).collect();
     if program == Program::Sshd {
-        let set = Kind::ALL.into_iter().filter_map(|kind| ground.service.sets(kind));
+        let set = AlgorithmKind::ALL.into_iter().filter_map(|kind| ground.service.sets(kind));
         places.extend(set.map(|file| file.display().to_string()));
     }
     places.sort();
@@ -252,7 +253,7 @@ fn own_lists(tree: &Tree, ground: &Ground<'_>, program: Program) -> Vec<String> 
 fn value(
     ground: &Ground<'_>,
     program: Program,
-    kind: Kind,
+    kind: AlgorithmKind,
     lists: &Lists,
     base: &Effective,
     tree: &Tree,
@@ -261,7 +262,7 @@ fn value(
     if new == old {
         return None;
     }
-    if kind != Kind::HostKeys {
+    if kind != AlgorithmKind::HostKeys {
         return Some(Ok(new.join(",")));
     }
     let gone: Vec<&str> = old.iter().filter(|n| !new.contains(n)).map(String::as_str).collect();
@@ -286,7 +287,7 @@ fn value(
 
 /// Why a list cannot go into adjunct's file: something that is read before it wins, or it would win over something meant
 /// for some hosts only.
-fn keeps_out(program: Program, kind: Kind, tree: &Tree, service: &Service) -> Option<String> {
+fn keeps_out(program: Program, kind: AlgorithmKind, tree: &Tree, service: &Service) -> Option<String> {
     if let Some(file) = service.sets(kind).filter(|_| program == Program::Sshd) {
         return Some(format!("{} sets it on sshd's command line, which wins over every file", file.display()));
     }
@@ -328,7 +329,7 @@ fn notes(program: Program, tree: &Tree, ground: &Ground<'_>) -> Vec<String> {
     notes
 }
 
-fn nothing_left(policy: &Policy, kind: Kind, tree: &Tree, program: Program, base: &Lists) -> Failure {
+fn nothing_left(policy: &Policy, kind: AlgorithmKind, tree: &Tree, program: Program, base: &Lists) -> Failure {
     let by = tree.settings.iter().find(|s| s.kind == kind && s.only.is_none());
     let by = by.map_or_else(|| "OpenSSH's default".to_owned(), |s| s.at.to_string());
     Failure::new(format!(

@@ -1,7 +1,7 @@
 //! Policies: which algorithms may be used, and which come first whatever they cost.
 
 use super::algorithms::{
-    Kind, authenticates, broken, covers_ciphertext, finite_field, matches, old_hash, post_quantum,
+    AlgorithmKind, authenticates, broken, covers_ciphertext, finite_field, matches, old_hash, post_quantum,
 };
 use adjunct_tool::Failure;
 use serde::Deserialize;
@@ -145,7 +145,7 @@ impl Policy {
     }
 
     /// How early an algorithm comes, whatever it costs: a smaller number first. `None` where it may not be used.
-    pub fn rank(&self, kind: Kind, name: &str) -> Option<usize> {
+    pub fn rank(&self, kind: AlgorithmKind, name: &str) -> Option<usize> {
         const MIDDLE: usize = 1000;
         let rules = self.rules(kind);
         let any = |patterns: &[String]| patterns.iter().position(|p| matches(p, name));
@@ -168,29 +168,29 @@ impl Policy {
     }
 
     /// Whether a policy file says that an algorithm may not be used.
-    fn file_refuses(&self, kind: Kind, name: &str) -> bool {
+    fn file_refuses(&self, kind: AlgorithmKind, name: &str) -> bool {
         let rules = self.rules(kind);
         let any = |patterns: &[String]| patterns.iter().any(|p| matches(p, name));
         rules.allow.as_ref().is_some_and(|allow| !any(allow)) || any(&rules.deny)
     }
 
     /// Whether an algorithm that [`Policy::rank`] leaves out may stay at the end of its list for a peer that has nothing else.
-    pub fn may_stay(&self, kind: Kind, name: &str) -> bool {
+    pub fn may_stay(&self, kind: AlgorithmKind, name: &str) -> bool {
         self.base == Base::Modern && !broken(kind, name) && !self.file_refuses(kind, name)
     }
 
     /// Rank of an algorithm at the end of its list: SHA-1 comes last.
-    pub fn spare_rank(&self, kind: Kind, name: &str) -> usize {
+    pub fn spare_rank(&self, kind: AlgorithmKind, name: &str) -> usize {
         let class = class(kind, name);
         class.rank + if class.modern { 0 } else { 10 } + if old_hash(name) { 10 } else { 0 }
     }
 
-    fn rules(&self, kind: Kind) -> &Rules {
+    fn rules(&self, kind: AlgorithmKind) -> &Rules {
         match kind {
-            Kind::Ciphers => &self.own.ciphers,
-            Kind::Macs => &self.own.macs,
-            Kind::Kex => &self.own.kex,
-            Kind::HostKeys => &self.own.host_keys,
+            AlgorithmKind::Ciphers => &self.own.ciphers,
+            AlgorithmKind::Macs => &self.own.macs,
+            AlgorithmKind::Kex => &self.own.kex,
+            AlgorithmKind::HostKeys => &self.own.host_keys,
         }
     }
 }
@@ -203,14 +203,14 @@ struct Class {
     rank: usize,
 }
 
-fn class(kind: Kind, name: &str) -> Class {
+fn class(kind: AlgorithmKind, name: &str) -> Class {
     let old = old_hash(name);
     match kind {
-        Kind::Ciphers => {
+        AlgorithmKind::Ciphers => {
             let stream = authenticates(name) || (name.starts_with("aes") && name.ends_with("-ctr"));
             Class { modern: stream, fips: stream && name.starts_with("aes"), rank: 0 }
         }
-        Kind::Macs => {
+        AlgorithmKind::Macs => {
             let short = name.starts_with("umac-64") || name.contains("-96");
             let modern = covers_ciphertext(name) && !old && !name.contains("ripemd");
             Class {
@@ -219,7 +219,7 @@ fn class(kind: Kind, name: &str) -> Class {
                 rank: usize::from(short) + 2 * usize::from(!covers_ciphertext(name)),
             }
         }
-        Kind::Kex => {
+        AlgorithmKind::Kex => {
             let nist = name.contains("nistp");
             let group = ["group14-sha256", "group16-", "group18-"].iter().any(|g| name.contains(g));
             let rank = match () {
@@ -234,7 +234,7 @@ fn class(kind: Kind, name: &str) -> Class {
                 rank,
             }
         }
-        Kind::HostKeys => {
+        AlgorithmKind::HostKeys => {
             let modern = !old && !name.starts_with("ssh-dss");
             Class { modern, fips: modern && !name.contains("ed25519"), rank: 0 }
         }
@@ -245,7 +245,7 @@ fn class(kind: Kind, name: &str) -> Class {
 mod tests {
     use super::*;
 
-    fn allowed<'a>(policy: &str, kind: Kind, names: &[&'a str]) -> Vec<&'a str> {
+    fn allowed<'a>(policy: &str, kind: AlgorithmKind, names: &[&'a str]) -> Vec<&'a str> {
         let policy = Policy::named(policy).unwrap();
         names.iter().copied().filter(|n| policy.rank(kind, n).is_some()).collect()
     }
@@ -272,17 +272,24 @@ mod tests {
 
     #[test]
     fn what_the_built_in_policies_allow() {
-        assert_eq!(allowed("modern", Kind::Ciphers, &CIPHERS), CIPHERS[2..5]);
-        assert_eq!(allowed("modern", Kind::Macs, &MACS), MACS[3..5]);
-        assert_eq!(allowed("modern", Kind::Kex, &KEX), KEX[1..]);
-        assert_eq!(allowed("modern", Kind::HostKeys, &["ssh-rsa", "ssh-dss", "rsa-sha2-512"]), ["rsa-sha2-512"]);
-        for (kind, names) in [(Kind::Ciphers, &CIPHERS[..]), (Kind::Macs, &MACS), (Kind::Kex, &KEX)] {
+        assert_eq!(allowed("modern", AlgorithmKind::Ciphers, &CIPHERS), CIPHERS[2..5]);
+        assert_eq!(allowed("modern", AlgorithmKind::Macs, &MACS), MACS[3..5]);
+        assert_eq!(allowed("modern", AlgorithmKind::Kex, &KEX), KEX[1..]);
+        assert_eq!(
+            allowed("modern", AlgorithmKind::HostKeys, &["ssh-rsa", "ssh-dss", "rsa-sha2-512"]),
+            ["rsa-sha2-512"]
+        );
+        for (kind, names) in
+            [(AlgorithmKind::Ciphers, &CIPHERS[..]), (AlgorithmKind::Macs, &MACS), (AlgorithmKind::Kex, &KEX)]
+        {
             assert_eq!(allowed("strict", kind, names), allowed("modern", kind, names));
         }
-        assert_eq!(allowed("fips", Kind::Ciphers, &CIPHERS), CIPHERS[2..4]);
-        assert_eq!(allowed("fips", Kind::Macs, &MACS), MACS[2..4]);
-        assert_eq!(allowed("fips", Kind::Kex, &KEX), KEX[1..4]);
-        for (kind, names) in [(Kind::Ciphers, &CIPHERS[..]), (Kind::Macs, &MACS), (Kind::Kex, &KEX)] {
+        assert_eq!(allowed("fips", AlgorithmKind::Ciphers, &CIPHERS), CIPHERS[2..4]);
+        assert_eq!(allowed("fips", AlgorithmKind::Macs, &MACS), MACS[2..4]);
+        assert_eq!(allowed("fips", AlgorithmKind::Kex, &KEX), KEX[1..4]);
+        for (kind, names) in
+            [(AlgorithmKind::Ciphers, &CIPHERS[..]), (AlgorithmKind::Macs, &MACS), (AlgorithmKind::Kex, &KEX)]
+        {
             assert_eq!(allowed("compat", kind, names), names);
         }
     }
@@ -291,37 +298,45 @@ mod tests {
     fn post_quantum_comes_first_and_what_is_weak_last() {
         for policy in ["modern", "compat"] {
             let policy = Policy::named(policy).unwrap();
-            let rank = |name| policy.rank(Kind::Kex, name).unwrap();
+            let rank = |name| policy.rank(AlgorithmKind::Kex, name).unwrap();
             assert_eq!(rank("mlkem768x25519-sha256"), rank("sntrup761x25519-sha512"));
             assert!(rank("mlkem768x25519-sha256") < rank("curve25519-sha256"));
             assert!(rank("curve25519-sha256") < rank("diffie-hellman-group16-sha512"));
             assert!(rank("diffie-hellman-group16-sha512") < rank("diffie-hellman-group14-sha256"));
         }
         let compat = Policy::named("compat").unwrap();
-        assert!(compat.rank(Kind::Ciphers, "3des-cbc") > compat.rank(Kind::Ciphers, "aes128-ctr"));
-        assert!(compat.rank(Kind::Macs, "hmac-sha2-256") > compat.rank(Kind::Macs, "umac-64-etm@openssh.com"));
+        assert!(compat.rank(AlgorithmKind::Ciphers, "3des-cbc") > compat.rank(AlgorithmKind::Ciphers, "aes128-ctr"));
+        assert!(
+            compat.rank(AlgorithmKind::Macs, "hmac-sha2-256")
+                > compat.rank(AlgorithmKind::Macs, "umac-64-etm@openssh.com")
+        );
     }
 
     #[test]
     fn modern_alone_lets_stay_what_is_not_broken() {
         let may = |policy: &str, kind, name| Policy::named(policy).unwrap().may_stay(kind, name);
-        assert!(may("modern", Kind::Macs, "hmac-sha2-256") && may("modern", Kind::Macs, "hmac-sha1"));
-        assert!(may("modern", Kind::Ciphers, "aes128-cbc") && may("modern", Kind::HostKeys, "ssh-rsa"));
+        assert!(may("modern", AlgorithmKind::Macs, "hmac-sha2-256") && may("modern", AlgorithmKind::Macs, "hmac-sha1"));
+        assert!(
+            may("modern", AlgorithmKind::Ciphers, "aes128-cbc") && may("modern", AlgorithmKind::HostKeys, "ssh-rsa")
+        );
         for (kind, name) in [
-            (Kind::Ciphers, "3des-cbc"),
-            (Kind::Ciphers, "arcfour"),
-            (Kind::Macs, "hmac-md5"),
-            (Kind::Kex, "diffie-hellman-group1-sha1"),
-            (Kind::HostKeys, "ssh-dss"),
+            (AlgorithmKind::Ciphers, "3des-cbc"),
+            (AlgorithmKind::Ciphers, "arcfour"),
+            (AlgorithmKind::Macs, "hmac-md5"),
+            (AlgorithmKind::Kex, "diffie-hellman-group1-sha1"),
+            (AlgorithmKind::HostKeys, "ssh-dss"),
         ] {
             assert!(!may("modern", kind, name), "{name}");
         }
-        assert!(["strict", "compat", "fips"].iter().all(|policy| !may(policy, Kind::Macs, "hmac-sha2-256")));
+        assert!(["strict", "compat", "fips"].iter().all(|policy| !may(policy, AlgorithmKind::Macs, "hmac-sha2-256")));
         let own = Policy::parse(b"base = 'modern'\n[macs]\ndeny = ['hmac-sha2-256']\n").unwrap();
-        assert!(!own.may_stay(Kind::Macs, "hmac-sha2-256") && own.may_stay(Kind::Macs, "hmac-sha2-512"));
+        assert!(
+            !own.may_stay(AlgorithmKind::Macs, "hmac-sha2-256") && own.may_stay(AlgorithmKind::Macs, "hmac-sha2-512")
+        );
         let modern = Policy::named("modern").unwrap();
         assert!(
-            modern.spare_rank(Kind::Macs, "hmac-sha2-512") < modern.spare_rank(Kind::Macs, "hmac-sha1-etm@openssh.com")
+            modern.spare_rank(AlgorithmKind::Macs, "hmac-sha2-512")
+                < modern.spare_rank(AlgorithmKind::Macs, "hmac-sha1-etm@openssh.com")
         );
     }
 
@@ -330,13 +345,16 @@ mod tests {
         let text = b"base = 'modern'\n[ciphers]\ndeny = ['aes192-*']\nfirst = ['aes256-gcm@openssh.com', 'aes256-*']\n\
                      last = ['chacha*']\n[macs]\nallow = ['hmac-sha2-*']\n";
         let policy = Policy::parse(text).unwrap();
-        let rank = |name| policy.rank(Kind::Ciphers, name);
+        let rank = |name| policy.rank(AlgorithmKind::Ciphers, name);
         assert_eq!(rank("aes192-ctr"), None);
         assert_eq!(rank("aes128-cbc"), None, "modern still refuses it");
         assert!(rank("aes256-gcm@openssh.com") < rank("aes256-ctr") && rank("aes256-ctr") < rank("aes128-ctr"));
         assert!(rank("aes128-ctr") < rank("chacha20-poly1305@openssh.com"));
-        assert_eq!(policy.rank(Kind::Macs, "umac-128-etm@openssh.com"), None);
-        assert!(Policy::parse(b"").unwrap().rank(Kind::Ciphers, "3des-cbc").is_some(), "nothing said is compat");
+        assert_eq!(policy.rank(AlgorithmKind::Macs, "umac-128-etm@openssh.com"), None);
+        assert!(
+            Policy::parse(b"").unwrap().rank(AlgorithmKind::Ciphers, "3des-cbc").is_some(),
+            "nothing said is compat"
+        );
     }
 
     #[test]

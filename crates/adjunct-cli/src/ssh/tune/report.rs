@@ -1,6 +1,6 @@
 //! What `adjunct ssh tune` shows: the measurement, the files it would write, what the choice buys.
 
-use super::algorithms::Kind;
+use super::algorithms::AlgorithmKind;
 use super::gain::Gain;
 use super::left::Left;
 use super::order::Lists;
@@ -51,7 +51,7 @@ impl<'a> Planned<'a> {
 }
 
 fn named(lists: &Lists) -> BTreeMap<&'static str, &[String]> {
-    Kind::ALL.into_iter().map(|kind| (kind.keyword(), lists.get(kind))).collect()
+    AlgorithmKind::ALL.into_iter().map(|kind| (kind.keyword(), lists.get(kind))).collect()
 }
 
 /// The measurement as tables.

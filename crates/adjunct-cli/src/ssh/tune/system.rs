@@ -1,7 +1,7 @@
 //! What is in force on this machine: the lists of ssh and sshd as the programs themselves read their configuration, and what
 //! sshd's service adds to it.
 
-use super::algorithms::Kind;
+use super::algorithms::AlgorithmKind;
 use super::config::{Program, Tree, words};
 use super::order::Lists;
 use crate::ssh::lab::{Environment, Programs};
@@ -53,7 +53,7 @@ impl Service {
     }
 
     /// The option that sets a list, if any, with its file.
-    pub fn sets(&self, kind: Kind) -> Option<&Path> {
+    pub fn sets(&self, kind: AlgorithmKind) -> Option<&Path> {
         let keyword = kind.keyword().to_ascii_lowercase();
         let is = |o: &str| {
             o.to_ascii_lowercase().trim_start().strip_prefix(&keyword).is_some_and(|r| r.starts_with(['=', ' ']))
@@ -151,7 +151,7 @@ pub fn parse(text: &str) -> Effective {
         if keyword == "hostkey" {
             effective.host_keys.push(PathBuf::from(value));
         }
-        if let Some(kind) = Kind::ALL.into_iter().find(|k| k.keyword().eq_ignore_ascii_case(keyword)) {
+        if let Some(kind) = AlgorithmKind::ALL.into_iter().find(|k| k.keyword().eq_ignore_ascii_case(keyword)) {
             *effective.lists.get_mut(kind) = value.split(',').filter(|n| !n.is_empty()).map(str::to_owned).collect();
         }
     }
@@ -159,7 +159,7 @@ pub fn parse(text: &str) -> Effective {
 }
 
 /// The algorithms that two sides agree on: the client's first that the server has too.
-pub fn agreed(kind: Kind, client: &Lists, server: &Lists) -> Option<String> {
+pub fn agreed(kind: AlgorithmKind, client: &Lists, server: &Lists) -> Option<String> {
     client.get(kind).iter().find(|name| server.get(kind).contains(name)).cloned()
 }
 
@@ -214,9 +214,9 @@ mod tests {
         }
         let service = Service::read(root.path());
         assert_eq!(service.environment, [("OPENSSL_CONF".to_owned(), "/x/y.cnf".to_owned())]);
-        assert_eq!(service.sets(Kind::Ciphers), Some(Path::new("/etc/default/ssh")));
-        assert!(service.sets(Kind::Macs).unwrap().ends_with("opensshserver.config"));
-        assert_eq!(service.sets(Kind::Kex), None);
+        assert_eq!(service.sets(AlgorithmKind::Ciphers), Some(Path::new("/etc/default/ssh")));
+        assert!(service.sets(AlgorithmKind::Macs).unwrap().ends_with("opensshserver.config"));
+        assert_eq!(service.sets(AlgorithmKind::Kex), None);
         assert_eq!(Service::read(Path::new("/nonexistent")), Service::default());
     }
 
@@ -241,8 +241,8 @@ mod tests {
     fn a_program_s_words() {
         let effective =
             parse("port 22\nciphers a,b\nmacs m\nkexalgorithms k\nhostkeyalgorithms h\nhostkey /etc/ssh/x\n");
-        assert_eq!(effective.lists.get(Kind::Ciphers), ["a", "b"]);
-        assert_eq!(effective.lists.get(Kind::HostKeys), ["h"]);
+        assert_eq!(effective.lists.get(AlgorithmKind::Ciphers), ["a", "b"]);
+        assert_eq!(effective.lists.get(AlgorithmKind::HostKeys), ["h"]);
         assert_eq!(effective.host_keys, [PathBuf::from("/etc/ssh/x")]);
         assert_eq!(
             reason("/f line 3: Bad SSH2 cipher spec 'x'.\n/f: terminating, 1 bad"),
@@ -254,11 +254,11 @@ mod tests {
     fn the_client_s_first_is_agreed_on() {
         let lists = |names: &str| {
             let mut lists = Lists::default();
-            *lists.get_mut(Kind::Ciphers) = names.split(' ').map(str::to_owned).collect();
+            *lists.get_mut(AlgorithmKind::Ciphers) = names.split(' ').map(str::to_owned).collect();
             lists
         };
-        assert_eq!(agreed(Kind::Ciphers, &lists("a b c"), &lists("c b")).as_deref(), Some("b"));
-        assert_eq!(agreed(Kind::Ciphers, &lists("a"), &lists("b")), None);
-        assert_eq!(agreed(Kind::Macs, &lists("a"), &lists("a")), None);
+        assert_eq!(agreed(AlgorithmKind::Ciphers, &lists("a b c"), &lists("c b")).as_deref(), Some("b"));
+        assert_eq!(agreed(AlgorithmKind::Ciphers, &lists("a"), &lists("b")), None);
+        assert_eq!(agreed(AlgorithmKind::Macs, &lists("a"), &lists("a")), None);
     }
 }

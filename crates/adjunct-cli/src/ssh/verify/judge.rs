@@ -3,8 +3,8 @@
 use super::knowledge::{self, Act, Program, Reach, Way};
 use super::loaded::Configured;
 use super::log::{Log, Stream};
+use adjunct::catalogue::{CounterSplit, Function};
 use adjunct::catalogue::{Direction, Reason};
-use adjunct::catalogue::{Function, Kind};
 use adjunct::counters::{Cell, Snapshot};
 use serde::Serialize;
 use std::path::PathBuf;
@@ -389,7 +389,7 @@ fn proof(function: Function, bits: usize, direction: Option<Direction>, moved: &
         None => Cell { calls: cells[0].calls + cells[1].calls, bytes: cells[0].bytes + cells[1].bytes },
     };
     let (hardware, software) = (cells(counts.hardware), cells(counts.software));
-    let split = function.info().kind == Kind::Cipher;
+    let split = function.info().kind == CounterSplit::Cipher;
     Proof {
         function: function.info().name,
         bits: (bits != 0).then_some(bits),

@@ -6,7 +6,7 @@ use std::fmt::Write;
 
 /// The type of a family of metrics.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum FamilyKind {
     /// A number that only grows, until it restarts from zero.
     Counter,
     Gauge,
@@ -28,13 +28,13 @@ pub(super) struct Family {
     pub(super) name: &'static str,
     /// The help text, a sentence.
     pub(super) help: &'static str,
-    pub(super) kind: Kind,
+    pub(super) kind: FamilyKind,
     /// Labels, as [`labels`] writes them, and values.
     pub(super) series: Vec<(String, Value)>,
 }
 
 impl Family {
-    pub(super) fn new(name: &'static str, help: &'static str, kind: Kind) -> Family {
+    pub(super) fn new(name: &'static str, help: &'static str, kind: FamilyKind) -> Family {
         Family { name, help, kind, series: Vec::new() }
     }
 
@@ -99,17 +99,17 @@ pub(super) fn text(families: &[Family], format: Format) -> String {
     let mut text = String::new();
     for family in families.iter().filter(|family| !family.series.is_empty()) {
         let suffix = match family.kind {
-            Kind::Counter => "_total",
-            Kind::Gauge => "",
-            Kind::Info => "_info",
+            FamilyKind::Counter => "_total",
+            FamilyKind::Gauge => "",
+            FamilyKind::Info => "_info",
         };
         // OpenMetrics names the family, the older format each of its series.
         let (described, kind) = match (format, family.kind) {
-            (Format::OpenMetrics, Kind::Counter) => ("", "counter"),
-            (Format::OpenMetrics, Kind::Info) => ("", "info"),
-            (Format::Text, Kind::Counter) => (suffix, "counter"),
-            (Format::Text, Kind::Info) => (suffix, "gauge"),
-            (_, Kind::Gauge) => (suffix, "gauge"),
+            (Format::OpenMetrics, FamilyKind::Counter) => ("", "counter"),
+            (Format::OpenMetrics, FamilyKind::Info) => ("", "info"),
+            (Format::Text, FamilyKind::Counter) => (suffix, "counter"),
+            (Format::Text, FamilyKind::Info) => (suffix, "gauge"),
+            (_, FamilyKind::Gauge) => (suffix, "gauge"),
         };
         let name = family.name;
         let _ = writeln!(text, "# HELP {name}{described} {}", family.help);
@@ -136,13 +136,13 @@ mod tests {
     use super::*;
 
     fn families() -> Vec<Family> {
-        let mut counter = Family::new("a_operations", "Operations.", Kind::Counter);
+        let mut counter = Family::new("a_operations", "Operations.", FamilyKind::Counter);
         counter.put(labels(&[("f", "AES \"GCM\"\\\n"), ("none", "")]), u64::MAX);
-        let mut real = Family::new("a_seconds", "Time.", Kind::Gauge);
+        let mut real = Family::new("a_seconds", "Time.", FamilyKind::Gauge);
         real.series.push((String::new(), Value::Real(0.25)));
-        let mut info = Family::new("a_build", "The build.", Kind::Info);
+        let mut info = Family::new("a_build", "The build.", FamilyKind::Info);
         info.put(labels(&[("version", "1")]), 1);
-        vec![counter, real, Family::new("a_none", "Nothing.", Kind::Gauge), info]
+        vec![counter, real, Family::new("a_none", "Nothing.", FamilyKind::Gauge), info]
     }
 
     #[test]

@@ -3,10 +3,10 @@
 //! What Prometheus' conventions ask for: base units, `_total` behind counters, one label a dimension, series that are bounded. Functions,
 //! queues and reasons are the catalogue's; users are bounded by the ledger, mechanisms by their names, slots by [`SLOTS`].
 
-use super::families::{Family, Kind, Value, labels};
+use super::families::{Family, FamilyKind, Value, labels};
 use crate::watch::ledger::{Ledger, Values};
 use crate::watch::sample::{Cards, Counted, Sample};
-use adjunct::catalogue::{Feature, HERE, Kind as Split, Reason, Refusal};
+use adjunct::catalogue::{CounterSplit as Split, Feature, HERE, Reason, Refusal};
 use adjunct::counters::{self, Cell, Strength};
 use adjunct::cpu;
 use adjunct_card_state::machine::{Card, Machine};
@@ -73,11 +73,12 @@ fn of_users(sample: &Sample, ledger: &mut Ledger) -> Vec<Family> {
         }
     }
     let families = OF_USERS.map(|(name, help)| {
-        let mut family = Family::new(name, help, Kind::Counter);
+        let mut family = Family::new(name, help, FamilyKind::Counter);
         found.remove(name).unwrap_or_default().into_iter().for_each(|(labels, value)| family.put(labels, value));
         family
     });
-    let mut programs = Family::new("adjunct_processes", "Processes that have a module of adjunct loaded.", Kind::Gauge);
+    let mut programs =
+        Family::new("adjunct_processes", "Processes that have a module of adjunct loaded.", FamilyKind::Gauge);
     attached.into_iter().for_each(|(labels, value)| programs.put(labels, value));
     if programs.series.is_empty() {
         programs.put(String::new(), 0);
@@ -143,7 +144,7 @@ fn values(counted: &Counted, user: &str) -> Values {
 }
 
 fn of_cards(cards: &Cards) -> Vec<Family> {
-    let mut up = Family::new("adjunct_cards_up", "Whether adjunctd, the daemon of the cards, runs.", Kind::Gauge);
+    let mut up = Family::new("adjunct_cards_up", "Whether adjunctd, the daemon of the cards, runs.", FamilyKind::Gauge);
     let machine = match cards {
         Cards::Running(machine) => Some(machine),
         Cards::NotRunning | Cards::Unreadable(_) => None,
@@ -173,7 +174,7 @@ fn states_of(machine: &Machine) -> Vec<Family> {
         }),
     ];
     let gauges = gauges.map(|(name, help, value)| {
-        let mut family = Family::new(name, help, Kind::Gauge);
+        let mut family = Family::new(name, help, FamilyKind::Gauge);
         machine
             .cards
             .iter()
@@ -185,8 +186,8 @@ fn states_of(machine: &Machine) -> Vec<Family> {
 
 /// Metrics of the cards' domains.
 fn queues_of(machine: &Machine) -> Vec<Family> {
-    let gauge = |name, help| Family::new(name, help, Kind::Gauge);
-    let counter = |name, help| Family::new(name, help, Kind::Counter);
+    let gauge = |name, help| Family::new(name, help, FamilyKind::Gauge);
+    let counter = |name, help| Family::new(name, help, FamilyKind::Counter);
     let mut online = gauge("adjunct_card_domain_online", "Whether a domain was set to take operations.");
     let mut waiting = gauge("adjunct_card_waiting", "Operations that wait for a card.");
     let mut pending = gauge("adjunct_card_pending", "Operations that a card works on.");
@@ -220,15 +221,15 @@ fn queues_of(machine: &Machine) -> Vec<Family> {
 /// The metrics of this machine, and of what this program could read of it.
 fn of_this_program(sample: &Sample) -> Vec<Family> {
     let gauge = |name, help, value: u64| {
-        let mut family = Family::new(name, help, Kind::Gauge);
+        let mut family = Family::new(name, help, FamilyKind::Gauge);
         family.put(String::new(), value);
         family
     };
-    let mut build = Family::new("adjunct_build", "The version of the exporter.", Kind::Info);
+    let mut build = Family::new("adjunct_build", "The version of the exporter.", FamilyKind::Info);
     build.put(labels(&[("version", env!("CARGO_PKG_VERSION"))]), 1);
     let features = cpu::features();
     let mut instructions =
-        Family::new("adjunct_cpu_instructions", "Whether this machine's CPU has the instructions.", Kind::Gauge);
+        Family::new("adjunct_cpu_instructions", "Whether this machine's CPU has the instructions.", FamilyKind::Gauge);
     for &feature in Feature::ALL.iter().filter(|feature| Some(feature.arch()) == HERE) {
         instructions.put(labels(&[("instructions", feature.text())]), features.has(feature).into());
     }

@@ -24,9 +24,9 @@ type Operation = unsafe extern "C" fn(
 ) -> i32;
 
 /// Room for intermediate results.
-struct Context(*mut lc::BN_CTX);
+struct BnContext(*mut lc::BN_CTX);
 
-impl Drop for Context {
+impl Drop for BnContext {
     fn drop(&mut self) {
         // SAFETY: made by the library, for this thread alone, which ends.
         unsafe { lc::BN_CTX_free(self.0) }
@@ -35,7 +35,7 @@ impl Drop for Context {
 
 thread_local! {
     // SAFETY: a plain constructor.
-    static CONTEXT: Context = Context(unsafe { lc::BN_CTX_new() });
+    static CONTEXT: BnContext = BnContext(unsafe { lc::BN_CTX_new() });
 }
 
 fn context() -> *mut lc::BN_CTX {

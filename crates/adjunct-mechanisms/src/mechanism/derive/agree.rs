@@ -4,7 +4,7 @@ use super::{Secret, last};
 use crate::curve448;
 use crate::mechanism::hash::Hash;
 use crate::object::Object;
-use crate::object::key::{Curve, Key, raw_point};
+use crate::object::key::{Curve, ObjectKey, raw_point};
 use crate::rv::{Result, Rv, ensure, fail};
 use adjunct::ops::digest::{MAX_SIZE, Part};
 use adjunct::ops::ec;
@@ -104,19 +104,19 @@ impl Agree<'_> {
     pub fn derive(&self, base: &Object, wanted: Option<usize>) -> Result<Secret> {
         ensure(base.class() == CKO_PRIVATE_KEY, CKR_KEY_TYPE_INCONSISTENT)?;
         match &*base.key()? {
-            Key::Ec(key) => {
+            ObjectKey::Ec(key) => {
                 let point = raw_point(Curve::Group(key.group()), self.public);
-                let peer = ec::Key::new(key.group(), Some(point), None).map_err(invalid)?;
+                let peer = ec::EcKey::new(key.group(), Some(point), None).map_err(invalid)?;
                 let mut room = Zeroizing::new([0; ec::MAX_FIELD]);
                 let secret = key.shared_secret(&peer, &mut room).map_err(failed)?;
                 self.kdf.derive(secret, self.shared, wanted)
             }
-            Key::X25519 { private: Some(private), .. } if !self.cofactor => {
+            ObjectKey::X25519 { private: Some(private), .. } if !self.cofactor => {
                 let peer = raw_point(Curve::X25519, self.public).try_into().map_err(|_| INVALID)?;
                 let secret = x25519::shared_secret(private, peer).map_err(invalid)?;
                 self.kdf.derive(&secret[..], self.shared, wanted)
             }
-            Key::X448 { private: Some(private), .. } if !self.cofactor => {
+            ObjectKey::X448 { private: Some(private), .. } if !self.cofactor => {
                 let peer = raw_point(Curve::X448, self.public).try_into().map_err(|_| INVALID)?;
                 let secret = x448::shared_secret(private, peer, curve448::x448).map_err(invalid)?;
                 self.kdf.derive(&secret[..], self.shared, wanted)

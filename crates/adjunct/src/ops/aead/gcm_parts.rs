@@ -40,18 +40,19 @@ pub fn within(key: &[u8], encrypt: bool, iv: &[u8], aad: &[u8], io: InOut<'_>, t
 
 /// A key for messages at once, made ready once; several threads may use it at once. Wiped when dropped.
 #[derive(Debug, Clone)]
-pub struct Key {
+pub struct GcmMessageKey {
     key: Gcm,
     tally: Tally,
 }
 
-impl Key {
+impl GcmMessageKey {
     /// Makes a key in memory of its own, where the key is set: a value that is moved leaves a copy of the key behind.
     ///
     /// # Errors
     /// [`Error::Length`] for a key that is not 16, 24 or 32 bytes; [`Error::Memory`].
-    pub fn boxed(key: &[u8]) -> Result<Box<Key>, Error> {
-        let mut made = boxed(Key { key: Gcm::default(), tally: Tally::new(Function::AesGcm, key.len() * 8) })?;
+    pub fn boxed(key: &[u8]) -> Result<Box<GcmMessageKey>, Error> {
+        let mut made =
+            boxed(GcmMessageKey { key: Gcm::default(), tally: Tally::new(Function::AesGcm, key.len() * 8) })?;
         let gcm = &mut made.key;
         gcm.set_key(key)?;
         gcm.prepare();

@@ -14,9 +14,9 @@ use adjunct_lanes::nist as lanes;
 /// A public key, a private key, or both, on one of the curves, and where its operations count. Immutable; usable from all threads;
 /// a clone is the same key.
 #[derive(Debug, Clone)]
-pub struct Key {
+pub struct EcKey {
     /// The key, which may have no private half; of a card's key the public half.
-    key: cpu::Key,
+    key: cpu::CpuEcKey,
     material: Material<Route>,
     sign: Tally,
     verify: Tally,
@@ -28,15 +28,15 @@ fn count(tally: Tally, outcome: Outcome) {
     tally.ran(outcome).count(Direction::Encrypt, 0);
 }
 
-impl Key {
-    fn of(key: cpu::Key) -> Key {
-        Key::with(key, Material::Clear(Route::new()))
+impl EcKey {
+    fn of(key: cpu::CpuEcKey) -> EcKey {
+        EcKey::with(key, Material::Clear(Route::new()))
     }
 
-    fn with(key: cpu::Key, material: Material<Route>) -> Key {
+    fn with(key: cpu::CpuEcKey, material: Material<Route>) -> EcKey {
         let tally = |operation: Operation| operation.tally(key.group());
         let (sign, verify, agree) = (tally(Operation::Sign), tally(Operation::Verify), tally(Operation::Agree));
-        Key { key, material, sign, verify, agree }
+        EcKey { key, material, sign, verify, agree }
     }
 
     /// The curve, where operations go to the lanes.
@@ -49,36 +49,36 @@ impl Key {
     ///
     /// # Errors
     /// [`Error::Failed`] and [`Error::Memory`] where memory runs out.
-    pub fn generate(group: impl Into<Group>) -> Result<Key, Error> {
+    pub fn generate(group: impl Into<Group>) -> Result<EcKey, Error> {
         let group = group.into();
         let (key, outcome) = match group.curve().filter(|_| online(Adapter::Lanes)) {
             Some(curve) => lanes::generate(curve)?,
-            None => cpu::Key::generate(group)?,
+            None => cpu::CpuEcKey::generate(group)?,
         };
         count(Operation::Generate.tally(group), outcome);
-        Ok(Key::of(key))
+        Ok(EcKey::of(key))
     }
 
     /// A key from an encoded point (SEC 1, 2.3.3), a big-endian private scalar of [`Group::field_len`] bytes, or both. That
-    /// the two belong together is not checked; [`Key::is_pair`] does. Where a reference to a card's key ([`crate::ops::reference`]) stands for the
+    /// the two belong together is not checked; [`EcKey::is_pair`] does. Where a reference to a card's key ([`crate::ops::reference`]) stands for the
     /// scalar, the card does the operations with it, and gives the point where there is none.
     ///
     /// # Errors
     /// [`Error::CardKey`] for a reference that is damaged, [`Error::Device`] where no card gives the point. [`Error::InvalidKey`] for a point off the curve, at infinity or badly encoded, and a scalar that is zero or not
     /// below the order; [`Error::Memory`].
-    pub fn new(group: impl Into<Group>, public: Option<&[u8]>, private: Option<&[u8]>) -> Result<Key, Error> {
+    pub fn new(group: impl Into<Group>, public: Option<&[u8]>, private: Option<&[u8]>) -> Result<EcKey, Error> {
         let group = group.into();
         match private.map(Elsewhere::of_number).transpose()?.flatten() {
-            None => Ok(Key::of(cpu::Key::new(group, public, private)?)),
-            Some(elsewhere) => Key::elsewhere(group, public, elsewhere),
+            None => Ok(EcKey::of(cpu::CpuEcKey::new(group, public, private)?)),
+            Some(elsewhere) => EcKey::elsewhere(group, public, elsewhere),
         }
     }
 
     #[cold]
-    fn elsewhere(group: Group, public: Option<&[u8]>, elsewhere: Elsewhere) -> Result<Key, Error> {
+    fn elsewhere(group: Group, public: Option<&[u8]>, elsewhere: Elsewhere) -> Result<EcKey, Error> {
         let key = match public {
-            Some(public) => cpu::Key::new(group, Some(public), None),
-            None => cpu::Key::new(group, Some(&elsewhere.public(MAX_POINT)?), None),
+            Some(public) => cpu::CpuEcKey::new(group, Some(public), None),
+            None => cpu::CpuEcKey::new(group, Some(&elsewhere.public(MAX_POINT)?), None),
         };
         let key = key.map_err(|error| match error {
             Error::InvalidKey(_) if public.is_none() => elsewhere.wrong(),
@@ -86,15 +86,15 @@ impl Key {
             Error::InvalidKey(what) => Error::CardKey(what),
             error => error,
         })?;
-        Ok(Key::with(key, Material::Elsewhere(elsewhere)))
+        Ok(EcKey::with(key, Material::Elsewhere(elsewhere)))
     }
 
     /// The public key of this key alone.
     ///
     /// # Errors
     /// [`Error::InvalidKey`] where there is none; [`Error::Failed`] and [`Error::Memory`] where memory runs out.
-    pub fn public_only(&self) -> Result<Key, Error> {
-        Ok(Key::of(self.key.public_only()?))
+    pub fn public_only(&self) -> Result<EcKey, Error> {
+        Ok(EcKey::of(self.key.public_only()?))
     }
 
     /// The curve.
@@ -142,12 +142,12 @@ impl Key {
     }
 
     /// Whether both have the same public key; `None` where one has none.
-    pub fn same_public(&self, other: &Key) -> Option<bool> {
+    pub fn same_public(&self, other: &EcKey) -> Option<bool> {
         self.key.same_public(&other.key)
     }
 
     /// Whether both have the same private key; `None` where one has none. Of a card's key the public halves tell.
-    pub fn same_private(&self, other: &Key) -> Option<bool> {
+    pub fn same_private(&self, other: &EcKey) -> Option<bool> {
         match (&self.material, &other.material) {
             (Material::Clear(_), Material::Clear(_)) => self.key.same_private(&other.key),
             (Material::Elsewhere(one), Material::Elsewhere(two)) if one.is(two) => Some(self.group() == other.group()),
@@ -193,11 +193,11 @@ impl Key {
         Ok(Outcome::Card)
     }
 
-    /// Signs a digest as [`Key::sign_pair`] does, with a nonce that is given, big-endian in [`Group::field_len`] bytes: for known answers.
+    /// Signs a digest as [`EcKey::sign_pair`] does, with a nonce that is given, big-endian in [`Group::field_len`] bytes: for known answers.
     /// Two digests signed with one nonce give the private key away.
     ///
     /// # Errors
-    /// As for [`Key::sign_pair`]; and [`Error::InvalidKey`] for a nonce that is zero or not below the order, [`Error::CardKey`] for a card's key, which
+    /// As for [`EcKey::sign_pair`]; and [`Error::InvalidKey`] for a nonce that is zero or not below the order, [`Error::CardKey`] for a card's key, which
     /// takes none.
     pub fn sign_pair_with_nonce(&self, digest: &[u8], nonce: &[u8], out: &mut [u8]) -> Result<(), Error> {
         self.halves(out)?;
@@ -229,7 +229,7 @@ impl Key {
         self.verify_pair(digest, pair)
     }
 
-    /// Whether a signature, r and s as [`Key::sign_pair`] writes them, is one of a digest.
+    /// Whether a signature, r and s as [`EcKey::sign_pair`] writes them, is one of a digest.
     ///
     /// # Errors
     /// [`Error::Length`] for a signature of another length; [`Error::InvalidKey`] without a public key; [`Error::Failed`] where
@@ -243,8 +243,8 @@ impl Key {
     /// The x coordinate of private * `peer`, in [`Group::field_len`] bytes: the part of `out` that was written.
     ///
     /// # Errors
-    /// [`Error::InvalidKey`] for keys without the half needed, and of different curves; of a card's key those of [`Key::sign_pair`].
-    pub fn shared_secret<'a>(&self, peer: &Key, out: &'a mut [u8; MAX_FIELD]) -> Result<&'a [u8], Error> {
+    /// [`Error::InvalidKey`] for keys without the half needed, and of different curves; of a card's key those of [`EcKey::sign_pair`].
+    pub fn shared_secret<'a>(&self, peer: &EcKey, out: &'a mut [u8; MAX_FIELD]) -> Result<&'a [u8], Error> {
         if self.group() != peer.group() {
             return Err(Error::InvalidKey("curves differ"));
         }

@@ -4,7 +4,7 @@ mod key;
 
 pub use adjunct_cpu::curve::{Curve, Form, Group, MAX_FIELD, MAX_POINT};
 pub use adjunct_cpu::der::MAX_SIGNATURE;
-pub use key::Key;
+pub use key::EcKey;
 
 use super::Tally;
 use crate::catalogue::Function;

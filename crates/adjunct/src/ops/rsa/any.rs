@@ -1,6 +1,6 @@
 //! RSA by bare numbers, of any size and with any public exponent.
 
-use super::{Generated, Key};
+use super::{Generated, RsaKey};
 use crate::catalogue::{Direction, Function};
 use crate::error::Error;
 use crate::ops::Tally;
@@ -29,7 +29,7 @@ pub fn power(base: &[u8], exponent: &[u8], modulus: &[u8], out: &mut [u8]) -> Re
             rsa_any::power(base, exponent, modulus, out)?;
             tally
         }
-        Some(elsewhere) => tally.ran(Key::of_card(elsewhere)?.power(base, modulus, out)?),
+        Some(elsewhere) => tally.ran(RsaKey::of_card(elsewhere)?.power(base, modulus, out)?),
     };
     tally.count(Direction::Encrypt, 0);
     Ok(())

@@ -1,7 +1,7 @@
 //! Private keys of which only the Chinese-remainder part is known (RFC 8017, 3.2, second form, without n and e).
 
 use super::route::Routed;
-use super::{Crt, Key, Part};
+use super::{Crt, Part, RsaKey};
 use crate::catalogue::Outcome;
 use crate::catalogue::{Direction, Function};
 use crate::error::Error;
@@ -14,7 +14,7 @@ use zeroize::Zeroizing;
 /// A private key without its public exponent, of any two odd primes, and where its operations count. Immutable; threads share it.
 #[derive(Debug)]
 pub struct CrtKey {
-    material: Material<Clear, Key>,
+    material: Material<Clear, RsaKey>,
     tally: Tally,
 }
 
@@ -42,7 +42,7 @@ impl CrtKey {
     /// above 0, dp and dq prime to p - 1 and q - 1 and of one public exponent, and `qinv * q` 1 modulo `p`; [`Error::Memory`].
     pub fn new(crt: &Crt<'_>) -> Result<CrtKey, Error> {
         if let Some(elsewhere) = Elsewhere::of_number(crt.p)? {
-            let key = Key::of_card(elsewhere)?;
+            let key = RsaKey::of_card(elsewhere)?;
             let tally = Tally::new(Function::RsaCrt, key.bits()).ran(Outcome::Card);
             return Ok(CrtKey { material: Material::Elsewhere(key), tally });
         }

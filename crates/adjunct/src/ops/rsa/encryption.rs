@@ -2,7 +2,7 @@
 
 use super::oaep::oaep_encode;
 use super::pkcs1::pkcs1_encode;
-use super::{Key, MAX_SIZE, Method, length};
+use super::{MAX_SIZE, Method, RsaKey, length};
 use crate::error::Error;
 use zeroize::Zeroizing;
 
@@ -24,12 +24,12 @@ pub enum Encryption<'a> {
     Raw,
 }
 
-impl Key {
-    /// Encrypts `message` into `out`, which has [`Key::size`] bytes.
+impl RsaKey {
+    /// Encrypts `message` into `out`, which has [`RsaKey::size`] bytes.
     ///
     /// # Errors
     /// [`Error::Length`] for a raw message of another length than the modulus; [`Error::Unsupported`] for one that does not fit
-    /// into it; else as for [`Key::public`].
+    /// into it; else as for [`RsaKey::public`].
     pub fn encrypt(&self, scheme: Encryption<'_>, message: &[u8], out: &mut [u8]) -> Result<(), Error> {
         let mut block = Zeroizing::new([0; MAX_SIZE]);
         let block = &mut block[..self.size()];

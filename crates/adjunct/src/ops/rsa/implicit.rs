@@ -1,7 +1,7 @@
 //! PKCS#1 v1.5 decryption with OpenSSL's implicit rejection.
 
 use super::pkcs1::{mask, pkcs1_scan, shift_left};
-use super::{Key, MAX_SIZE};
+use super::{MAX_SIZE, RsaKey};
 use crate::error::Error;
 use adjunct_cpu::digest::{Digest, SHA256};
 use subtle::{ConditionallySelectable, ConstantTimeLess};
@@ -54,7 +54,7 @@ impl Hmac {
 ///
 /// # Errors
 /// [`Error::Length`] for blocks below 11 bytes, which no key has; [`Error::Memory`].
-pub fn pkcs1_decode_implicit(key: &Key, ciphertext: &[u8], block: &mut [u8]) -> Result<usize, Error> {
+pub fn pkcs1_decode_implicit(key: &RsaKey, ciphertext: &[u8], block: &mut [u8]) -> Result<usize, Error> {
     let size = block.len();
     if !(11..=MAX_SIZE).contains(&size) {
         return Err(Error::Length { what: "RSA block", got: size, expected: "the modulus's" });

@@ -14,9 +14,9 @@ use adjunct_kernels::opaque_debug;
 use zeroize::Zeroizing;
 
 /// A key, public or private, and where its operations count. Immutable; threads share it.
-pub struct Key {
+pub struct RsaKey {
     /// The whole key, or of one that a card holds the public half.
-    cpu: cpu::Key,
+    cpu: cpu::CpuRsaKey,
     material: Material<Routed>,
     /// The key's part in implicit rejection.
     d_hash: WriteOnce<Zeroizing<[u8; 32]>>,
@@ -24,9 +24,9 @@ pub struct Key {
     public: Tally,
 }
 
-opaque_debug!(Key);
+opaque_debug!(RsaKey);
 
-impl Key {
+impl RsaKey {
     /// Makes a key of its numbers. Cheap: no primality test. Checked is what later operations rely on: sizes, oddness, `n = pq` and reduced CRT
     /// values; what is wrong beyond that shows when each result is checked against `e`. Where a reference to a card's key
     /// ([`crate::ops::reference`]) stands for `d`, the card does the private operations, and CRT values are not looked at.
@@ -35,51 +35,51 @@ impl Key {
     /// [`Error::CardKey`] for a reference that is damaged. [`Error::Unsupported`] for keys that OpenSSL may take but this does not: modulus even, below 512 or above 16384
     /// bits; `e` even, below 3, not below `n`, or (RFC 8017 allows it, OpenSSL only up to 3072-bit moduli) above 64 bits;
     /// CRT values that do not belong to the modulus. [`Error::Memory`].
-    pub fn new(numbers: &Numbers<'_>) -> Result<Key, Error> {
+    pub fn new(numbers: &Numbers<'_>) -> Result<RsaKey, Error> {
         match numbers.d.map(Elsewhere::of_number).transpose()?.flatten() {
-            None => Key::clear(cpu::Key::new(numbers)?),
-            Some(elsewhere) => Key::elsewhere(numbers, elsewhere),
+            None => RsaKey::clear(cpu::CpuRsaKey::new(numbers)?),
+            Some(elsewhere) => RsaKey::elsewhere(numbers, elsewhere),
         }
     }
 
-    fn elsewhere(numbers: &Numbers<'_>, elsewhere: Elsewhere) -> Result<Key, Error> {
-        let cpu = cpu::Key::new(&Numbers { d: None, crt: None, ..*numbers }).map_err(|error| match error {
+    fn elsewhere(numbers: &Numbers<'_>, elsewhere: Elsewhere) -> Result<RsaKey, Error> {
+        let cpu = cpu::CpuRsaKey::new(&Numbers { d: None, crt: None, ..*numbers }).map_err(|error| match error {
             // Nobody else can use it.
             Error::Unsupported(_) => Error::CardKey("its modulus or public exponent is not one of those served"),
             error => error,
         })?;
         let (private, public) = (Tally::new(Function::RsaCrt, cpu.bits()), Tally::new(Function::RsaMe, cpu.bits()));
-        Ok(Key { cpu, material: Material::Elsewhere(elsewhere), d_hash: WriteOnce::default(), private, public })
+        Ok(RsaKey { cpu, material: Material::Elsewhere(elsewhere), d_hash: WriteOnce::default(), private, public })
     }
 
     /// The key of a reference alone: the card gives the public half.
     ///
     /// # Errors
-    /// As for [`Key::new`]; [`Error::Device`].
-    pub(super) fn of_card(elsewhere: Elsewhere) -> Result<Key, Error> {
+    /// As for [`RsaKey::new`]; [`Error::Device`].
+    pub(super) fn of_card(elsewhere: Elsewhere) -> Result<RsaKey, Error> {
         let public = elsewhere.public(4 + 2 * super::MAX_SIZE)?;
         let numbers = || {
             let (length, rest) = public.split_first_chunk()?;
             rest.split_at_checked(u32::from_le_bytes(*length) as usize)
         };
         let (e, n) = numbers().ok_or_else(|| elsewhere.wrong())?;
-        Key::elsewhere(&Numbers { n, e, d: None, crt: None }, elsewhere)
+        RsaKey::elsewhere(&Numbers { n, e, d: None, crt: None }, elsewhere)
     }
 
-    /// Whether [`Key::generate`] makes keys of this size and public exponent (big-endian): multiples of 128 bits from 512 to 16384,
-    /// exponents of at most 32 bits. [`Key::generate_any`] makes others.
+    /// Whether [`RsaKey::generate`] makes keys of this size and public exponent (big-endian): multiples of 128 bits from 512 to 16384,
+    /// exponents of at most 32 bits. [`RsaKey::generate_any`] makes others.
     pub fn generates(bits: usize, e: &[u8]) -> bool {
-        cpu::Key::generates(bits, e)
+        cpu::CpuRsaKey::generates(bits, e)
     }
 
     /// Generates a key of two primes. `report` is called at each step with the two numbers of `BN_GENCB`, and ends the search by returning `false`.
     ///
     /// # Errors
-    /// [`Error::Unsupported`] where [`Key::generates`] is false; [`Error::Failed`] when told to end, and once in 2^80;
+    /// [`Error::Unsupported`] where [`RsaKey::generates`] is false; [`Error::Failed`] when told to end, and once in 2^80;
     /// [`Error::Memory`].
-    pub fn generate(bits: usize, e: &[u8], report: Option<&mut dyn FnMut(i32, i32) -> bool>) -> Result<Key, Error> {
-        let (key, outcome) = cpu::Key::generate(bits, e, report)?;
-        let key = Key::clear(key)?;
+    pub fn generate(bits: usize, e: &[u8], report: Option<&mut dyn FnMut(i32, i32) -> bool>) -> Result<RsaKey, Error> {
+        let (key, outcome) = cpu::CpuRsaKey::generate(bits, e, report)?;
+        let key = RsaKey::clear(key)?;
         Tally::new(Function::RsaKeygenCrt, bits).ran(outcome).count(Direction::Encrypt, 0);
         Ok(key)
     }
@@ -89,32 +89,32 @@ impl Key {
     ///
     /// # Errors
     /// [`Error::Unsupported`] for another size or exponent; [`Error::Failed`] where no key was found, once in 2^80; [`Error::Memory`].
-    pub fn generate_any(bits: usize, e: &[u8]) -> Result<Key, Error> {
-        if cpu::Key::generates(bits, e) {
-            return Key::generate(bits, e, None);
+    pub fn generate_any(bits: usize, e: &[u8]) -> Result<RsaKey, Error> {
+        if cpu::CpuRsaKey::generates(bits, e) {
+            return RsaKey::generate(bits, e, None);
         }
         if !(512..=super::MAX_SIZE * 8).contains(&bits) {
             return Err(Error::Unsupported("RSA key size"));
         }
         let (made, outcome) = rsa_any::generate(bits, e)?;
-        let key = Key::new(&Numbers { n: &made.n, e, d: Some(&made.d), crt: Some(made.crt()) })?;
+        let key = RsaKey::new(&Numbers { n: &made.n, e, d: Some(&made.d), crt: Some(made.crt()) })?;
         Tally::new(Function::RsaKeygenCrt, bits).ran(outcome).count(Direction::Encrypt, 0);
         Ok(key)
     }
 
-    fn clear(cpu: cpu::Key) -> Result<Key, Error> {
+    fn clear(cpu: cpu::CpuRsaKey) -> Result<RsaKey, Error> {
         let public = Tally::new(Function::RsaMe, cpu.bits());
         let private = cpu.by_primes().map_or(public, |path| Tally::on(path, Function::RsaCrt, cpu.bits()));
         let material = Material::Clear(Routed::new(Some(&cpu))?);
-        Ok(Key { cpu, material, d_hash: WriteOnce::default(), private, public })
+        Ok(RsaKey { cpu, material, d_hash: WriteOnce::default(), private, public })
     }
 
     /// The public half.
     ///
     /// # Errors
     /// [`Error::Memory`], [`Error::Failed`].
-    pub fn to_public(&self) -> Result<Key, Error> {
-        Key::clear(self.cpu.to_public()?)
+    pub fn to_public(&self) -> Result<RsaKey, Error> {
+        RsaKey::clear(self.cpu.to_public()?)
     }
 
     /// The size of the modulus in bits.
@@ -141,7 +141,7 @@ impl Key {
     }
 
     /// Whether two keys have the same number there; where either lacks it, they have not.
-    pub fn same(&self, other: &Key, part: Part) -> bool {
+    pub fn same(&self, other: &RsaKey, part: Part) -> bool {
         self.cpu.same(&other.cpu, part)
     }
 
@@ -150,7 +150,7 @@ impl Key {
         self.private.function()
     }
 
-    /// `input^e mod n`: verification and encryption. Both buffers have [`Key::size`] bytes.
+    /// `input^e mod n`: verification and encryption. Both buffers have [`RsaKey::size`] bytes.
     ///
     /// # Errors
     /// [`Error::Length`] where they do not, [`Error::Unsupported`] where `input` is not below the modulus.
@@ -161,7 +161,7 @@ impl Key {
     }
 
     /// `input^d mod n`, checked with `e`: signing and decryption, in lanes where they take the key. Both buffers have
-    /// [`Key::size`] bytes.
+    /// [`RsaKey::size`] bytes.
     ///
     /// # Errors
     /// [`Error::Length`] where they do not, [`Error::Unsupported`] where `input` is not below the modulus,
@@ -229,7 +229,7 @@ impl Key {
     /// a card's key, of the result for an input that no encoding gives. All zero for a public key. A part of decryption, which counts.
     ///
     /// # Errors
-    /// [`Error::Memory`]; of a card's key those of [`Key::private`].
+    /// [`Error::Memory`]; of a card's key those of [`RsaKey::private`].
     pub(super) fn d_hash(&self) -> Result<Kept<'_, Zeroizing<[u8; 32]>>, Error> {
         self.d_hash.get_or_make(|| {
             let mut hash = Zeroizing::new([0; 32]);

@@ -1,7 +1,7 @@
 //! RSA (RFC 8017): keys and the operations with them.
 //!
-//! * [`Key`]: a key as OpenSSL has them, its two raw operations, and the schemes made of them with an encoding ([`Key::sign`],
-//!   [`Key::verify`], [`Key::encrypt`]).
+//! * [`RsaKey`]: a key as OpenSSL has them, its two raw operations, and the schemes made of them with an encoding ([`RsaKey::sign`],
+//!   [`RsaKey::verify`], [`RsaKey::encrypt`]).
 //! * [`CrtKey`], [`power`], [`generate`]: the same by bare numbers of any size, as IBM Z's cards have it.
 //! * The encodings: functions over blocks of the modulus's length, which compute digests and count nothing: a digest within an
 //!   encoding is a part of the operation around it. The digest of the message itself is one of its own ([`MessageDigest`]).
@@ -30,7 +30,7 @@ pub use crt::{CrtKey, turned};
 pub use encryption::Encryption;
 pub use hash::{Hash, MessageDigest, oid};
 pub use implicit::pkcs1_decode_implicit;
-pub use key::Key;
+pub use key::RsaKey;
 pub use oaep::oaep_decode;
 pub use pkcs1::{pkcs1_decode, pkcs1_sign, pkcs1_signed};
 pub use premaster::{PREMASTER, premaster_choose, premaster_decode};

@@ -27,7 +27,7 @@ impl Routed {
     ///
     /// # Errors
     /// [`Error::Memory`].
-    pub(super) fn new(key: Option<&cpu::Key>) -> Result<Routed, Error> {
+    pub(super) fn new(key: Option<&cpu::CpuRsaKey>) -> Result<Routed, Error> {
         let prepared = key.map(Prepared::new).transpose()?.flatten();
         Ok(Routed { route: Route::new(), prepared, wire: WriteOnce::default() })
     }

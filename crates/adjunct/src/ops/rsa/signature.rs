@@ -2,7 +2,7 @@
 
 use super::pkcs1::{pkcs1_sign, pkcs1_signed};
 use super::pss::{pss_sign, pss_verify};
-use super::{Hash, Key, MAX_SIZE, Method, Salt, length};
+use super::{Hash, MAX_SIZE, Method, RsaKey, Salt, length};
 use crate::error::Error;
 use zeroize::Zeroizing;
 
@@ -43,12 +43,12 @@ impl Signature {
     }
 }
 
-impl Key {
-    /// Signs `data`, a digest where the scheme has one, into `out`, which has [`Key::size`] bytes.
+impl RsaKey {
+    /// Signs `data`, a digest where the scheme has one, into `out`, which has [`RsaKey::size`] bytes.
     ///
     /// # Errors
     /// [`Error::Length`] for `data` of another length than the scheme takes; [`Error::Unsupported`] where they do not fit into the
-    /// modulus, and for a digest without an identifier; else as for [`Key::private`].
+    /// modulus, and for a digest without an identifier; else as for [`RsaKey::private`].
     pub fn sign(&self, scheme: Signature, data: &[u8], out: &mut [u8]) -> Result<(), Error> {
         scheme.takes(data)?;
         let mut block = Zeroizing::new([0; MAX_SIZE]);
@@ -106,7 +106,7 @@ mod tests {
 
     #[test]
     fn what_is_signed_verifies_and_nothing_else_does() {
-        let key = Key::generate(1024, &[1, 0, 1], None).unwrap();
+        let key = RsaKey::generate(1024, &[1, 0, 1], None).unwrap();
         let public = key.to_public().unwrap();
         let mut raw = [7; 128];
         raw[0] = 0;

@@ -1,6 +1,6 @@
 //! Lists compared with the table of peers: the algorithms that have to stay for a peer, and the peers that can no longer connect.
 
-use super::super::algorithms::Kind;
+use super::super::algorithms::AlgorithmKind;
 use super::super::config::Program;
 use super::super::order::Lists;
 use super::super::policy::Policy;
@@ -35,7 +35,7 @@ pub struct Refused {
 }
 
 impl Refused {
-    fn new(peer: &Peer, kind: Kind) -> Refused {
+    fn new(peer: &Peer, kind: AlgorithmKind) -> Refused {
         let (name, used_by) = (peer.short(), peer.used_by.clone());
         Refused { name, used_by, role: peer.role, list: kind.keyword(), has: peer.offers.get(kind).to_vec() }
     }
@@ -72,7 +72,7 @@ pub struct Ground<'a> {
 
 impl Ground<'_> {
     /// The list in which the peer finds nothing; none where it connects.
-    fn lacks(&self, peer: &Peer, ours: &Lists) -> Option<Kind> {
+    fn lacks(&self, peer: &Peer, ours: &Lists) -> Option<AlgorithmKind> {
         let (client, server) = match self.program {
             Program::Sshd => (&peer.offers, ours),
             Program::Ssh => (ours, &peer.offers),
@@ -88,7 +88,7 @@ impl Ground<'_> {
     /// policy lets it stay; gives the algorithms that stay, with the peers that need them.
     pub fn kept(&self, policy: &Policy, in_force: &Lists, mut lists: Lists) -> (Lists, Vec<Kept>) {
         let today: Vec<&Peer> = self.mine().filter(|peer| self.lacks(peer, in_force).is_none()).collect();
-        let mut kept: Vec<(Kind, String)> = Vec::new();
+        let mut kept: Vec<(AlgorithmKind, String)> = Vec::new();
         // Anew after each addition: what is added may be what another peer takes first.
         while let Some((kind, name)) = today.iter().find_map(|peer| {
             let kind = self.lacks(peer, &lists)?;
@@ -101,7 +101,7 @@ impl Ground<'_> {
             let at = list.len() - added;
             list[at..].sort_by_key(|name| place(policy, kind, name, in_force));
         }
-        let for_whom = |(kind, algorithm): (Kind, String)| {
+        let for_whom = |(kind, algorithm): (AlgorithmKind, String)| {
             let mut without = lists.clone();
             without.get_mut(kind).retain(|name| *name != algorithm);
             let lose = |peer: &&&Peer| self.lacks(peer, &lists).is_none() && self.lacks(peer, &without).is_some();
@@ -130,7 +130,14 @@ impl Ground<'_> {
     }
 
     /// The algorithm to add for a peer: among those that it and the list in force have in common, the best that the policy lets stay.
-    fn spare(&self, policy: &Policy, kind: Kind, peer: &Peer, in_force: &Lists, lists: &Lists) -> Option<String> {
+    fn spare(
+        &self,
+        policy: &Policy,
+        kind: AlgorithmKind,
+        peer: &Peer,
+        in_force: &Lists,
+        lists: &Lists,
+    ) -> Option<String> {
         let usable = |name: &&String| {
             peer.offers.get(kind).contains(name) && !lists.get(kind).contains(name) && policy.may_stay(kind, name)
         };
@@ -140,7 +147,7 @@ impl Ground<'_> {
 }
 
 /// The place of a name at the end of a list: by its kind, then by its place in force.
-fn place(policy: &Policy, kind: Kind, name: &str, in_force: &Lists) -> (usize, usize) {
+fn place(policy: &Policy, kind: AlgorithmKind, name: &str, in_force: &Lists) -> (usize, usize) {
     (policy.spare_rank(kind, name), in_force.get(kind).iter().position(|n| n == name).unwrap_or(usize::MAX))
 }
 
@@ -180,10 +187,10 @@ mod tests {
             for version in known().unwrap().into_iter().filter(|p| p.name == "OpenSSH" && p.role == Role::Both) {
                 let (lists, effect) = held(program, "modern", &version.offers);
                 assert!(effect.refused.is_empty(), "{} {program:?}: {:?}", version.short(), effect.refused);
-                let mac = lists.get(Kind::Macs).iter().position(|m| m == "hmac-sha2-256");
+                let mac = lists.get(AlgorithmKind::Macs).iter().position(|m| m == "hmac-sha2-256");
                 if program == Program::Sshd {
                     assert!(
-                        mac.is_some_and(|at| lists.get(Kind::Macs)[..at].iter().all(|m| m.contains("-etm@"))),
+                        mac.is_some_and(|at| lists.get(AlgorithmKind::Macs)[..at].iter().all(|m| m.contains("-etm@"))),
                         "{lists:?}"
                     );
                 }
@@ -206,7 +213,7 @@ mod tests {
     #[test]
     fn strict_and_fips_say_whom_they_refuse() {
         let (lists, effect) = held(Program::Sshd, "strict", &openssh());
-        assert!(effect.kept.is_empty() && lists.get(Kind::Macs).iter().all(|m| m.contains("-etm@")));
+        assert!(effect.kept.is_empty() && lists.get(AlgorithmKind::Macs).iter().all(|m| m.contains("-etm@")));
         for peer in ["libssh2 1.10", "JSch 0.1.55", "paramiko 2.0 to 2.6", "ssh2 of Node.js 0.8"] {
             assert!(names(&effect.refused).contains(&peer), "{peer}: {:?}", names(&effect.refused));
         }
@@ -222,17 +229,17 @@ mod tests {
     #[test]
     fn what_an_administrator_added_for_old_devices_stays_for_them_and_what_is_broken_goes_by_name() {
         let mut lists = openssh();
-        lists.get_mut(Kind::Ciphers).push("3des-cbc".to_owned());
+        lists.get_mut(AlgorithmKind::Ciphers).push("3des-cbc".to_owned());
         lists
-            .get_mut(Kind::Kex)
+            .get_mut(AlgorithmKind::Kex)
             .extend(["diffie-hellman-group14-sha1", "diffie-hellman-group1-sha1"].map(str::to_owned));
-        lists.get_mut(Kind::HostKeys).push("ssh-rsa".to_owned());
+        lists.get_mut(AlgorithmKind::HostKeys).push("ssh-rsa".to_owned());
         let (new, effect) = held(Program::Ssh, "modern", &lists);
         assert!(effect.connect.iter().any(|p| p == "Cisco IOS 12.2 to 15"), "{effect:?}");
         assert!(effect.refused.is_empty(), "{:?}", names(&effect.refused));
-        assert_eq!(new.get(Kind::Kex).last().unwrap(), "diffie-hellman-group14-sha1");
-        assert_eq!(new.get(Kind::HostKeys).last().unwrap(), "ssh-rsa");
-        assert!(!new.get(Kind::Ciphers).contains(&"3des-cbc".to_owned()), "nobody needs it");
+        assert_eq!(new.get(AlgorithmKind::Kex).last().unwrap(), "diffie-hellman-group14-sha1");
+        assert_eq!(new.get(AlgorithmKind::HostKeys).last().unwrap(), "ssh-rsa");
+        assert!(!new.get(AlgorithmKind::Ciphers).contains(&"3des-cbc".to_owned()), "nobody needs it");
         // A device that has nothing but broken ones.
         let peer = Peer {
             name: "Old".to_owned(),
@@ -242,7 +249,7 @@ mod tests {
             source: "made up".to_owned(),
             offers: {
                 let mut offers = lists.clone();
-                *offers.get_mut(Kind::Kex) = vec!["diffie-hellman-group1-sha1".to_owned()];
+                *offers.get_mut(AlgorithmKind::Kex) = vec!["diffie-hellman-group1-sha1".to_owned()];
                 offers
             },
         };
@@ -256,7 +263,7 @@ mod tests {
     #[test]
     fn an_administrator_s_own_lists_are_held_against_the_table() {
         let mut lists = openssh();
-        *lists.get_mut(Kind::Macs) = vec!["hmac-sha2-512-etm@openssh.com".to_owned()];
+        *lists.get_mut(AlgorithmKind::Macs) = vec!["hmac-sha2-512-etm@openssh.com".to_owned()];
         let (_, effect) = held(Program::Sshd, "modern", &lists);
         assert!(names(&effect.unable).contains(&"libssh2 1.10") && effect.refused.is_empty(), "{effect:?}");
     }

@@ -6,7 +6,7 @@
 pub mod effect;
 pub mod negotiation;
 
-use super::algorithms::Kind;
+use super::algorithms::AlgorithmKind;
 use super::config::Program;
 use super::order::Lists;
 use super::policy::Policy;
@@ -121,7 +121,7 @@ pub fn known() -> Result<Vec<Peer>, Failure> {
     let names = |list: &str| list.split(',').map(str::trim).filter(|n| !n.is_empty()).map(str::to_owned).collect();
     let peer = |row: Row| {
         let mut offers = Lists::default();
-        for (kind, list) in Kind::ALL.into_iter().zip([&row.ciphers, &row.macs, &row.kex, &row.host_keys]) {
+        for (kind, list) in AlgorithmKind::ALL.into_iter().zip([&row.ciphers, &row.macs, &row.kex, &row.host_keys]) {
             *offers.get_mut(kind) = names(list);
         }
         let Row { name, versions, used_by, role, source, .. } = row;
@@ -156,7 +156,9 @@ pub fn notes(program: Program, policy: &Policy, effect: &Effect, own: &[String])
 
 /// A sentence with the peers that a policy refuses; `None` where it refuses none.
 pub fn refusal(program: Program, policy: &Policy, effect: &Effect) -> Option<String> {
-    let noun = |list: &str| Kind::ALL.into_iter().find(|kind| kind.keyword() == list).map_or("algorithm", Kind::noun);
+    let noun = |list: &str| {
+        AlgorithmKind::ALL.into_iter().find(|kind| kind.keyword() == list).map_or("algorithm", AlgorithmKind::noun)
+    };
     let named = |refused: &Refused| format!("{}: no {} in common", refused.title(), noun(refused.list));
     let names: Vec<String> = effect.refused.iter().map(named).collect();
     let doing = if program == Program::Sshd { "log in to this sshd" } else { "be logged in to by this ssh" };
@@ -207,7 +209,7 @@ mod tests {
         for peer in &all {
             assert!(names.insert((peer.short(), peer.role == Role::Server)), "{} stands twice", peer.short());
             assert!(!peer.source.is_empty(), "{}", peer.short());
-            for kind in Kind::ALL {
+            for kind in AlgorithmKind::ALL {
                 let list = peer.offers.get(kind);
                 assert!(!list.is_empty(), "{} has no {}", peer.short(), kind.noun());
                 assert_eq!(

@@ -1,6 +1,6 @@
 //! What a client and a server agree on by their lists: RFC 4253, 7.1.
 
-use super::super::algorithms::{Kind, authenticates};
+use super::super::algorithms::{AlgorithmKind, authenticates};
 use super::super::order::Lists;
 
 /// The algorithms that two sides agree on.
@@ -20,7 +20,7 @@ pub struct Agreed {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Nothing {
     /// The list that has nothing in common.
-    pub kind: Kind,
+    pub kind: AlgorithmKind,
 }
 
 /// The client's first of each list that the server has, too. Only a cipher that does not authenticate by itself has a MAC: so a MAC in
@@ -30,14 +30,14 @@ pub struct Nothing {
 /// # Errors
 /// The first list in which they have nothing in common.
 pub fn negotiate(client: &Lists, server: &Lists, host_keys: impl Fn(&str) -> bool) -> Result<Agreed, Nothing> {
-    let first = |kind: Kind, wanted: &dyn Fn(&str) -> bool| {
+    let first = |kind: AlgorithmKind, wanted: &dyn Fn(&str) -> bool| {
         let in_common = |name: &&String| wanted(name) && server.get(kind).contains(name);
         client.get(kind).iter().find(in_common).cloned().ok_or(Nothing { kind })
     };
-    let kex = first(Kind::Kex, &|name| !marker(name))?;
-    let host_key = first(Kind::HostKeys, &|name| !certificate(name) && host_keys(name))?;
-    let cipher = first(Kind::Ciphers, &|_| true)?;
-    let mac = if authenticates(&cipher) { None } else { Some(first(Kind::Macs, &|_| true)?) };
+    let kex = first(AlgorithmKind::Kex, &|name| !marker(name))?;
+    let host_key = first(AlgorithmKind::HostKeys, &|name| !certificate(name) && host_keys(name))?;
+    let cipher = first(AlgorithmKind::Ciphers, &|_| true)?;
+    let mac = if authenticates(&cipher) { None } else { Some(first(AlgorithmKind::Macs, &|_| true)?) };
     Ok(Agreed { cipher, mac, kex, host_key })
 }
 
@@ -57,7 +57,7 @@ mod tests {
 
     fn lists(all: [&str; 4]) -> Lists {
         let mut lists = Lists::default();
-        for (kind, names) in Kind::ALL.into_iter().zip(all) {
+        for (kind, names) in AlgorithmKind::ALL.into_iter().zip(all) {
             *lists.get_mut(kind) = names.split(' ').filter(|n| !n.is_empty()).map(str::to_owned).collect();
         }
         lists
@@ -71,13 +71,13 @@ mod tests {
         let both = client("aes128-gcm@openssh.com aes128-ctr", "m");
         assert_eq!(agreed(&both).unwrap().mac, None, "no MAC in common, and none is needed");
         let other = client("aes128-ctr aes128-gcm@openssh.com", "m");
-        assert_eq!(agreed(&other), Err(Nothing { kind: Kind::Macs }), "its first cipher in common needs one");
+        assert_eq!(agreed(&other), Err(Nothing { kind: AlgorithmKind::Macs }), "its first cipher in common needs one");
         let etm = agreed(&client("aes128-ctr", "m m-etm@openssh.com")).unwrap();
         assert_eq!(
             (etm.cipher.as_str(), etm.mac.as_deref(), etm.kex.as_str()),
             ("aes128-ctr", Some("m-etm@openssh.com"), "k")
         );
-        assert_eq!(negotiate(&both, &server, |_| false), Err(Nothing { kind: Kind::HostKeys }));
-        assert_eq!(agreed(&lists(["c", "m", "ext-info-c", "h"])), Err(Nothing { kind: Kind::Kex }));
+        assert_eq!(negotiate(&both, &server, |_| false), Err(Nothing { kind: AlgorithmKind::HostKeys }));
+        assert_eq!(agreed(&lists(["c", "m", "ext-info-c", "h"])), Err(Nothing { kind: AlgorithmKind::Kex }));
     }
 }

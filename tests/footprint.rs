@@ -68,8 +68,8 @@ fn faults(lab: &Lab, conf: &Path, version: &str) -> u64 {
 /// order of the module's code (`link/hot.ld`) and of the data that children write keeps the number low.
 #[test]
 fn a_forked_child_is_given_few_pages_more() {
-    // The list is of x86-64's functions; elsewhere code lies as it comes.
-    const MORE: u64 = if cfg!(target_arch = "x86_64") { 64 } else { 100 };
+    // The list is of x86-64's functions; elsewhere code lies as it comes. The same build is given up to six pages more on one machine than on another.
+    const MORE: u64 = if cfg!(target_arch = "x86_64") { 72 } else { 100 };
     let (lab, here) = (Lab::new(), System::here());
     let (key, certificate) = (lab.path("server.key"), lab.path("server.pem"));
     let (key, certificate) = (key.to_str().expect("a path"), certificate.to_str().expect("a path"));

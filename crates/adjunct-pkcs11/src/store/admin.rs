@@ -218,12 +218,9 @@ pub fn initialize(token: &Configured, new: &New<'_>) -> Result<()> {
     store.initialize_whole(&Table::new(), pins, new.label, new.seal, new.replace).map_err(|Rv(rv)| {
         let seen = examine(token);
         let path = token.path.display();
-        if rv == CKR_FUNCTION_FAILED
-            && let Some(busy) = busy(token)
-        {
-            return busy;
-        }
         match rv {
+            // Also where another process, which has come too late as well, has the lock for a moment.
+            CKR_FUNCTION_FAILED if seen.exists && !new.replace => already(token, &seen),
             CKR_PIN_INCORRECT => {
                 let left = seen.users[Holder::SecurityOfficer as usize].tries_left.map(|left| match left {
                     0 => "; it is locked now".to_owned(),
@@ -234,10 +231,14 @@ pub fn initialize(token: &Configured, new: &New<'_>) -> Result<()> {
             }
             CKR_PIN_LOCKED => Error("the security officer's PIN is locked".to_owned()),
             CKR_PIN_LEN_RANGE => Error("a PIN has 4 to 255 bytes; nothing was made".to_owned()),
-            CKR_FUNCTION_FAILED if seen.exists && !new.replace => already(token, &seen),
             CKR_TOKEN_WRITE_PROTECTED => Error(format!("{path}: no token can be made there by this user")),
             CKR_DEVICE_MEMORY => Error(format!("{path}: the disk is full; nothing was made")),
             rv => {
+                if rv == CKR_FUNCTION_FAILED
+                    && let Some(busy) = busy(token)
+                {
+                    return busy;
+                }
                 let name = adjunct_mechanisms::names::return_value(rv).unwrap_or("unknown");
                 let tpm = || tpm(token).1.filter(|_| new.seal || token.tpm.is_some());
                 let tpm = || tpm().map(|wrong| format!("{}: {wrong}", self::tpm(token).0.display()));

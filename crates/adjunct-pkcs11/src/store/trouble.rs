@@ -59,7 +59,7 @@ impl Trouble {
 /// Says who keeps others from writing.
 fn busy(holder: Option<u32>) -> String {
     let Some(process) = holder else {
-        return "another process, which this user may not look at, keeps it locked; nothing is wrong with it, and nothing was changed"
+        return "another process, which cannot be told from here, keeps it locked; nothing is wrong with it, and nothing was changed"
             .to_owned();
     };
     let name = std::fs::read(format!("/proc/{process}/comm")).unwrap_or_default();

@@ -72,15 +72,15 @@ fn a_lock_that_was_taken_away_lets_nobody_in() {
     let home = home();
     run("new_token", home.path());
     let path = home.path().join("adjunct/tokens/default.token.lock");
-    let locked = || {
-        let file = std::fs::File::options().read(true).write(true).create(true).truncate(false).open(&path).unwrap();
+    let locked = |path: &Path| {
+        let file = std::fs::File::options().read(true).write(true).create(true).truncate(false).open(path).unwrap();
         adjunct::file_lock::FileLock::try_lock(file.into()).unwrap().expect("nobody has it")
     };
     let mut command = command("makes_when_told", home.path());
     let mut child = command.stdin(std::process::Stdio::piped()).stdout(std::process::Stdio::piped()).spawn().unwrap();
     let mut lines = std::io::BufReader::new(child.stdout.take().unwrap()).lines();
     lines.by_ref().find(|line| line.as_ref().unwrap() == "+ ready").unwrap().unwrap();
-    let first = locked();
+    let first = locked(&path);
     writeln!(child.stdin.take().unwrap(), "now").unwrap();
     let waits = |name: &str| {
         let open = std::fs::read_dir(format!("/proc/{}/fd", child.id())).unwrap().flatten();
@@ -93,8 +93,10 @@ fn a_lock_that_was_taken_away_lets_nobody_in() {
         assert!((0..60_000).any(|_| holds() || (std::thread::sleep(std::time::Duration::from_millis(1)), false).1));
     };
     until(&|| waits(".lock"));
-    std::fs::remove_file(&path).unwrap();
-    let second = locked();
+    // In one step: what was there is taken away, and what comes in its place is locked already.
+    let new = path.with_extension("new");
+    let second = locked(&new);
+    std::fs::rename(&new, &path).unwrap();
     let length = || std::fs::metadata(home.path().join("adjunct/tokens/default.token")).unwrap().len();
     let before = length();
     drop(first);

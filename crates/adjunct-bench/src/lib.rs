@@ -6,6 +6,7 @@
 //!   units.
 //! * [`bulk`]: encryption of whole buffers, by the library and the kernels; [`accelerator`]: public-key operations of several threads; [`crew`]:
 //!   those of several processes; [`handover`]: the least cost of handing an operation over to another thread.
+//! * [`load`]: threads that do something again and again; [`pkcs11`]: modules of PKCS #11, and [`ep11`]: libep11, by their own calls.
 //! * [`tls`]: clients that do TLS transactions with real servers.
 //!
 //! * [`command`]: the program's subcommands, with their reports. They call no library and no kernel themselves, and have no unsafe code.
@@ -17,9 +18,11 @@ pub mod bulk;
 mod clock;
 pub mod command;
 pub mod crew;
+pub mod ep11;
 pub mod handover;
 pub mod harness;
 pub mod libcrypto;
+pub mod load;
 pub mod measure;
 pub mod meter;
 pub mod pkcs11;

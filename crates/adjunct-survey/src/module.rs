@@ -46,6 +46,15 @@ impl Make {
         file: None,
         interface: Some(Interface::Pkcs11),
     };
+    /// libep11.
+    pub const EP11: Make = Make {
+        names: ["libep11.so.4", "libadjunct_ep11.so"],
+        missing: "libep11.so.4 is neither beside this program nor where libraries are installed; give --library",
+        users: "this program",
+        remedy: "install the library, or say --trust-module",
+        file: None,
+        interface: None,
+    };
     /// The daemon of the cards, which is a program: it is started as modules are loaded.
     pub const DAEMON: Make = Make {
         names: ["adjunctd", "adjunctd"],

@@ -2,6 +2,7 @@
 
 use crate::crew;
 use adjunct_card_protocol::crowd::Page;
+use adjunct_card_state::control::{self, Device, Reply, Request};
 use adjunct_card_state::folder::Folder;
 use adjunct_card_state::machine::Machine;
 use adjunct_card_state::state::{self, Figures};
@@ -10,8 +11,9 @@ use adjunct_tool::failure::cause;
 use adjunct_tool::process::halves::Halves;
 use adjunct_tool::{Failure, scratch};
 use rustix::process::{Pid, Signal, kill_process};
-use std::fs::Permissions;
-use std::os::unix::fs::PermissionsExt;
+use serde_json::json;
+use std::fs::{DirBuilder, Permissions};
+use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
@@ -22,6 +24,13 @@ const TO_START: Duration = Duration::from_secs(20);
 const NICENESS: i32 = -5;
 /// Time after which a daemon that has not ended is killed.
 const TO_END: Duration = Duration::from_secs(7);
+
+/// The folder of cards' files, below the daemon's.
+const FILES: &str = "files";
+
+fn failed(error: std::io::Error) -> Failure {
+    Failure::new(format!("adjunctd: {}", cause(&error)))
+}
 
 /// The daemon's program: beside this one, or where the package installs it.
 ///
@@ -56,34 +65,108 @@ impl Daemon {
     /// # Errors
     /// As for [`Daemon::start`].
     pub fn start_with(program: &Path, cards: usize, on: Option<&str>, settings: &str) -> Result<Daemon, Failure> {
-        let failed = |e: std::io::Error| Failure::new(format!("adjunctd: {}", cause(&e)));
+        let tables: String = (0..cards).map(|id| format!("[[card]]\nid = {id}\n")).collect();
+        let ready = |folder: &Folder| Page::find(folder.path()).is_ok_and(|(page, _)| page.cards() == cards as u64);
+        Daemon::launch(program, &(settings.to_owned() + &tables), on, |_| Ok(()), ready)
+    }
+
+    /// Starts a daemon with so many EP11 coprocessors, whose domains 0000 have one wrapping key, and waits until they take requests. The keys are in its
+    /// folder, and gone with it.
+    ///
+    /// # Errors
+    /// As for [`Daemon::start`].
+    pub fn coprocessors(program: &Path, cards: u8) -> Result<Daemon, Failure> {
+        let first = Daemon::of_coprocessors(program, 1, |_| Ok(()))?;
+        first.begin()?;
+        if cards == 1 {
+            return Ok(first);
+        }
+        // What the first one's vault holds is what each further one begins with.
+        let vault = std::fs::read(first.files().join("ep11-00.vault")).map_err(failed)?;
+        drop(first);
+        Daemon::of_coprocessors(program, cards, |files| {
+            (0..cards).try_for_each(|card| {
+                let path = files.join(format!("ep11-{card:02x}.vault"));
+                std::fs::write(&path, &vault)?;
+                std::fs::set_permissions(&path, Permissions::from_mode(0o600))
+            })
+        })
+    }
+
+    fn of_coprocessors(
+        program: &Path,
+        cards: u8,
+        prepare: impl FnOnce(&Path) -> std::io::Result<()>,
+    ) -> Result<Daemon, Failure> {
+        let of = |id| format!("[[card]]\nid = {id}\nmode = \"ep11\"\nseal = \"credential\"\nmode-bits = \"0600\"\n");
+        let prepare = |files: &Path| {
+            DirBuilder::new().mode(0o700).create(files)?;
+            for card in 0..cards {
+                // It opens no key but those that are made for this run.
+                std::fs::write(files.join(format!("ep11-{card:02x}")), [7; 32])?;
+            }
+            prepare(files)
+        };
+        let ready = |folder: &Folder| {
+            let served = state::read(&folder.state()).map(|machine| machine.cards);
+            served.is_ok_and(|all| all.len() == usize::from(cards) && all.iter().all(|card| card.confined.is_some()))
+        };
+        Daemon::launch(program, &(0..cards).map(of).collect::<String>(), None, prepare, ready)
+    }
+
+    /// Has domain 0000 of card 00 begin with a wrapping key.
+    fn begin(&self) -> Result<(), Failure> {
+        let order = Request::Administer(Device { card: 0, domain: Some(0) }, json!({ "order": "wk-begin" }));
+        match control::ask(&self.folder.control(), &order).map_err(Failure::because)? {
+            Reply::Refused(_, why) => Err(Failure::new(format!("no wrapping key: {why}"))),
+            _ => Ok(()),
+        }
+    }
+
+    /// Where vaults and audit logs are.
+    fn files(&self) -> PathBuf {
+        self.folder.path().join(FILES)
+    }
+
+    /// Starts a daemon of this configuration, after `prepare` has been given the folder of its cards' files, and waits until it is `ready`.
+    fn launch(
+        program: &Path,
+        config: &str,
+        on: Option<&str>,
+        prepare: impl FnOnce(&Path) -> std::io::Result<()>,
+        ready: impl Fn(&Folder) -> bool,
+    ) -> Result<Daemon, Failure> {
         let temporary = scratch::folder()?;
         if nix::unistd::geteuid().is_root() {
             std::fs::set_permissions(temporary.path(), Permissions::from_mode(0o755)).map_err(failed)?;
         }
         let folder = Folder::at(temporary.path());
-        let (config, log) = (temporary.path().join("cards.conf"), temporary.path().join("log"));
-        let tables: String = (0..cards).map(|id| format!("[[card]]\nid = {id}\n")).collect();
-        std::fs::write(&config, settings.to_owned() + &tables).map_err(failed)?;
+        let (file, log) = (temporary.path().join("cards.conf"), temporary.path().join("log"));
+        std::fs::write(&file, config).map_err(failed)?;
+        let files = temporary.path().join(FILES);
+        prepare(&files).map_err(failed)?;
         let said = std::fs::File::create(&log).map_err(failed)?;
         let mut command = Command::new(program);
-        command.arg("--folder").arg(folder.path()).arg("--config").arg(&config);
+        command.arg("--folder").arg(folder.path()).arg("--config").arg(&file).arg("--files").arg(&files);
+        command.env("CREDENTIALS_DIRECTORY", &files);
         let mut command = Halves::pinned(on, &command);
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(said);
         let child = crew::nice(crew::ends_with_us(&mut command), NICENESS).spawn().map_err(failed)?;
         let mut daemon = Daemon { child, folder, _temporary: temporary };
         let begin = Instant::now();
         loop {
-            if Page::find(daemon.folder.path()).is_ok_and(|(page, _)| page.cards() == cards as u64) {
+            if ready(&daemon.folder) {
                 return Ok(daemon);
             }
             let ended = daemon.child.try_wait().is_ok_and(|status| status.is_some());
-            let remark = state::read(&daemon.folder.state()).map(|machine| machine.remark).unwrap_or_default();
-            if ended || !remark.is_empty() || begin.elapsed() > TO_START {
+            let machine = state::read(&daemon.folder.state()).ok();
+            let remarks = machine.iter().flat_map(|machine| machine.cards.iter().map(|card| &card.remark));
+            let remark = machine.iter().map(|machine| &machine.remark).chain(remarks).find(|remark| !remark.is_empty());
+            if ended || remark.is_some() || begin.elapsed() > TO_START {
                 let said = std::fs::read_to_string(&log).unwrap_or_default();
                 let said =
                     said.lines().next_back().unwrap_or("no card takes programs").trim_start_matches("adjunctd: ");
-                let why = if remark.is_empty() { said } else { &remark };
+                let why = remark.map_or(said, |remark| remark);
                 return Err(Failure::new(format!("adjunctd: {why}")));
             }
             std::thread::sleep(Duration::from_millis(2));

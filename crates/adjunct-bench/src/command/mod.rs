@@ -7,6 +7,7 @@ pub mod accelerator;
 pub mod bulk;
 pub mod cards;
 mod daemon;
+pub mod ep11;
 pub mod java;
 pub mod openssl;
 pub mod pkcs11;
@@ -48,6 +49,7 @@ fn bench(command: &Command) -> Result<ExitCode, Failure> {
     match command {
         // It counts where the process counts that started it.
         Command::Pkcs11(args) if args.worker => return pkcs11::run(args),
+        Command::Ep11(args) if args.worker => return ep11::run(args),
         // It counts nothing itself: the servers do.
         Command::Tls(args) => return tls::run(args),
         Command::Openssl(args) if openssl::prepare(args)? => return Ok(ExitCode::SUCCESS),
@@ -63,6 +65,7 @@ fn bench(command: &Command) -> Result<ExitCode, Failure> {
         Command::Tls(args) => tls::run(args),
         Command::Pkcs11(args) => pkcs11::run(args),
         Command::Java(args) => java::run(args),
+        Command::Ep11(args) => ep11::run(args),
     }
 }
 

@@ -1,32 +1,22 @@
 //! PKCS #11 modules under load: the operations that are measured, and the threads that do them.
 //!
 //! [`row`] names what is measured; [`token`] makes a token ready; [`Subject`] does it, in a process that has loaded the module. [`provider`] measures
-//! adjunct's provider through EVP, and [`load`] runs the threads of both.
+//! adjunct's provider through EVP.
 
-pub mod load;
 pub mod provider;
 pub mod row;
 pub mod token;
 
+use crate::load::{self, Thread};
+pub use crate::load::{Done, Why};
 use crate::{Error, clock};
 use adjunct_pkcs11_client::sys::*;
 use adjunct_pkcs11_client::{Mechanism, Module, Rv, Session, Template};
-pub use load::Done;
-use load::Thread;
 use row::{By, Pair, Row, What};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 use token::Token;
-
-/// Why a row is not measured.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Why {
-    /// The module does not have it.
-    Missing(String),
-    /// A call failed.
-    Failed(String),
-}
 
 impl Why {
     fn of(call: &str, error: Rv) -> Why {

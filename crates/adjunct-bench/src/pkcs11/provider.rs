@@ -1,9 +1,9 @@
 //! adjunct's provider under the same load as modules of PKCS #11: through EVP, each thread with contexts that it keeps.
 
-use super::load::{self, Done, Thread};
 use super::row::{Pair, Row, What};
 use super::{Error, Why};
 use crate::libcrypto::{Functions, Side};
+use crate::load::{self, Done, Thread};
 use crate::measure::Work;
 use crate::publickey::{self, KeyType, Keys, Operation, Padding};
 use crate::symmetric::{self, Cipher, Mode};

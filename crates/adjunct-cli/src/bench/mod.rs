@@ -4,6 +4,7 @@
 pub mod accelerator;
 pub mod bulk;
 pub mod cards;
+pub mod ep11;
 pub mod java;
 pub mod openssl;
 pub mod pkcs11;
@@ -32,6 +33,7 @@ pub enum Command {
     Tls(tls::Args),
     Pkcs11(pkcs11::Args),
     Java(java::Args),
+    Ep11(ep11::Args),
 }
 
 /// A measurement, with its options.

@@ -1,10 +1,18 @@
 //! Threads that do something again and again, all for the same time.
 
-use super::Why;
 use crate::clock;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Barrier, Mutex, PoisonError};
 use std::time::{Duration, Instant};
+
+/// Why a row is not measured.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Why {
+    /// What is measured does not have it.
+    Missing(String),
+    /// A call failed.
+    Failed(String),
+}
 
 /// The results of a slice.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]

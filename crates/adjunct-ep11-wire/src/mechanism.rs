@@ -154,6 +154,28 @@ impl Shape {
     }
 }
 
+/// Whether a mechanism may have a parameter. Those that make keys have none: what a key is to be is in its template.
+pub fn has_parameter(kind: u32) -> bool {
+    !matches!(
+        kind,
+        m::RSA_PKCS_KEY_PAIR_GEN
+            | m::RSA_X9_31_KEY_PAIR_GEN
+            | m::DSA_KEY_PAIR_GEN
+            | m::DSA_PARAMETER_GEN
+            | m::DH_PKCS_KEY_PAIR_GEN
+            | m::DH_PKCS_PARAMETER_GEN
+            | m::DES2_KEY_GEN
+            | m::DES3_KEY_GEN
+            | m::GENERIC_SECRET_KEY_GEN
+            | m::AES_KEY_GEN
+            | m::EC_KEY_PAIR_GEN
+            | m::EC_EDWARDS_KEY_PAIR_GEN
+            | m::EC_MONTGOMERY_KEY_PAIR_GEN
+            | m::IBM_ML_DSA_KEY_PAIR_GEN
+            | m::IBM_ML_KEM_KEY_PAIR_GEN
+    )
+}
+
 /// Reads numbers and counted bytes.
 struct Reader<'a>(&'a [u8]);
 

@@ -38,22 +38,28 @@ pub(crate) unsafe fn mechanism(pointer: *const Mechanism) -> Result<Zeroizing<Ve
     // SAFETY: the caller's mechanism.
     let mechanism = unsafe { value(pointer) }?;
     let kind = u32::try_from(mechanism.kind).map_err(|_| Rv(rv::MECHANISM_INVALID))?;
+    let give = |parameter: Parameter<'_>| Ok(Zeroizing::new(wire::Mechanism { kind, parameter }.to_bytes()));
+    // Programs leave the fields of a parameter that there is none of as they are: they may be anything.
+    if !wire::has_parameter(kind) {
+        return give(Parameter::None);
+    }
     // SAFETY: the caller's parameter has that length.
     let bytes = unsafe { input(mechanism.parameter.cast(), mechanism.length) }?;
     if kind == m::IBM_WIRETEST {
         // The parameter is what a message has.
         return Ok(Zeroizing::new(bytes.to_vec()));
     }
-    let give = |parameter: Parameter<'_>| Ok(Zeroizing::new(wire::Mechanism { kind, parameter }.to_bytes()));
     if bytes.is_empty() {
         return give(Parameter::None);
     }
     // SAFETY: the caller's structures, whose pointers lead to what their lengths say.
     unsafe {
         match Shape::of(kind) {
-            // The number of the signature's kind goes as four bytes, big-endian, or as a CK_ULONG.
+            // The number of the signature's kind goes as an enumeration of C, as four bytes, big-endian, or as a CK_ULONG. All of them are small.
             Shape::Number if bytes.len() == 4 && kind == m::IBM_ECDSA_OTHER => {
-                give(Parameter::Number(u32::from_be_bytes([bytes[0], bytes[1], bytes[2], bytes[3]])))
+                let bytes = [bytes[0], bytes[1], bytes[2], bytes[3]];
+                let native = u32::from_ne_bytes(bytes);
+                give(Parameter::Number(if native < 1 << 16 { native } else { u32::from_be_bytes(bytes) }))
             }
             Shape::Number => give(Parameter::Number(number(structure::<Ulong>(&mechanism)?)?)),
             Shape::Pss => {
@@ -106,8 +112,12 @@ pub(crate) unsafe fn mechanism(pointer: *const Mechanism) -> Result<Zeroizing<Ve
                 if version != 0 {
                     return Err(INVALID);
                 }
-                let elements = input(elements, elements_length)?;
-                give(Parameter::Aggregate { mode: number(mode)?, size: number(size)?, elements })
+                let (elements, mode, size) = (input(elements, elements_length)?, number(mode)?, number(size)?);
+                // Public keys are in the form that programs on this machine see.
+                let turned = (mode == 2 && size > 0).then(|| {
+                    elements.chunks(size as usize).flat_map(|one| inward(one).into_owned()).collect::<Vec<u8>>()
+                });
+                give(Parameter::Aggregate { mode, size, elements: turned.as_deref().unwrap_or(elements) })
             }
             // Contexts of signatures have no form in messages.
             Shape::Bytes if matches!(kind, m::IBM_ML_DSA | m::IBM_DILITHIUM) => Err(Rv(rv::IBM_PARAM_NOT_SUPPORTED)),
@@ -138,9 +148,10 @@ mod tests {
     #[test]
     fn structures_become_messages() {
         is(of(m::AES_CBC, &[7_u8; 16]), m::AES_CBC, Parameter::Bytes(&[7; 16]));
-        is(of_length(m::AES_KEY_GEN, &0_u8, 0), m::AES_KEY_GEN, Parameter::None);
+        is(of_length(m::SHA256, &0_u8, 0), m::SHA256, Parameter::None);
         is(of(m::SHA256_HMAC_GENERAL, &20_u64), m::SHA256_HMAC_GENERAL, Parameter::Number(20));
         is(of(m::IBM_ECDSA_OTHER, &[0_u8, 0, 0, 6]), m::IBM_ECDSA_OTHER, Parameter::Number(6));
+        is(of(m::IBM_ECDSA_OTHER, &5_u32), m::IBM_ECDSA_OTHER, Parameter::Number(5));
         is(of(m::IBM_ECDSA_OTHER, &6_u64), m::IBM_ECDSA_OTHER, Parameter::Number(6));
         let pss = Pss { hash: 0x250, mgf: 2, salt: 32 };
         is(of(m::RSA_PKCS_PSS, &pss), m::RSA_PKCS_PSS, Parameter::Pss { hash: 0x250, mgf: 2, salt: 32 });
@@ -184,6 +195,16 @@ mod tests {
         let wanted = Parameter::Kem { mode: 2, kdf: 1, prepend: false, ciphertext: &point, shared: b"", secret: b"" };
         is(of(m::IBM_ML_KEM, &kem), m::IBM_ML_KEM, wanted);
         assert_eq!(of(m::IBM_WIRETEST, &[1_u8, 2, 3]).unwrap()[..], [1, 2, 3]);
+    }
+
+    #[test]
+    fn a_mechanism_that_makes_keys_has_no_parameter_whatever_its_fields_say() {
+        for (parameter, length) in [(1 << 12, 16), (0, 1 << 40), (0, 7)] {
+            let parameter = std::ptr::without_provenance(parameter);
+            // SAFETY: no parameter of these mechanisms is read.
+            let bytes = unsafe { mechanism(&Mechanism { kind: m::AES_KEY_GEN.into(), parameter, length }) };
+            is(bytes, m::AES_KEY_GEN, Parameter::None);
+        }
     }
 
     #[test]

@@ -24,8 +24,7 @@ pub enum Origin {
 /// Booleans that the module alone sets.
 const READ_ONLY: u32 = flag::LOCAL | flag::NEVER_EXTRACTABLE | flag::PROTKEY_NEVER_EXTRACTABLE | flag::ALWAYS_RETAINED;
 /// Booleans of private and secret keys alone.
-const SECRETS: u32 =
-    flag::EXTRACTABLE | flag::PROTKEY_EXTRACTABLE | flag::WRAP_WITH_TRUSTED | flag::USE_AS_DATA | flag::RETAINED;
+const SECRETS: u32 = flag::EXTRACTABLE | flag::PROTKEY_EXTRACTABLE | flag::WRAP_WITH_TRUSTED | flag::RETAINED;
 
 /// PKCS #11's attributes that say nothing of a key in a blob: CKA_TOKEN, CKA_PRIVATE, CKA_LABEL, CKA_UNIQUE_ID, CKA_CHECK_VALUE, CKA_SUBJECT, CKA_ID,
 /// CKA_SENSITIVE, CKA_START_DATE, CKA_END_DATE, CKA_COPYABLE, CKA_DESTROYABLE, CKA_ALWAYS_AUTHENTICATE, CKA_ENCAPSULATE, CKA_DECAPSULATE.

@@ -42,7 +42,9 @@ fn of(mechanism: &[u8], asymmetric: Category) -> Category {
     let kind = mechanism.first_chunk().map(|kind| u32::from_be_bytes(*kind));
     let family = kind.and_then(|kind| mechanisms::find(kind).ok()).map(|entry| entry.family);
     match family {
-        Some(Family::Sign | Family::RsaBoth | Family::RsaCipher | Family::Agree(_) | Family::Kem) => asymmetric,
+        Some(
+            Family::Sign | Family::RsaBoth | Family::RsaCipher | Family::Agree(_) | Family::Kem | Family::Hierarchy,
+        ) => asymmetric,
         _ => Category::SymmetricPartial,
     }
 }

@@ -6,7 +6,7 @@ use crate::error::{Result, Rv, ensure, fail};
 use crate::generate::is_generic;
 use crate::key::{Key, Material};
 use crate::mechanisms::{Family, Wanted, flags};
-use crate::sessions;
+use crate::{hierarchy, sessions};
 use adjunct_ep11_wire::attributes::Template;
 use adjunct_ep11_wire::blob::SESSION;
 use adjunct_ep11_wire::codes::{attribute as a, control as c, flag, key as k, mechanism as m, rv};
@@ -23,8 +23,12 @@ const INVALID: u32 = rv::MECHANISM_PARAM_INVALID;
 
 /// m_DeriveKey.
 pub(crate) fn derive(context: &Context<'_>) -> Result<Results> {
-    context.allow(&[c::DERIVE, c::KEYGEN_SYMM])?;
+    context.allow(&[c::DERIVE])?;
     let mechanism = Wanted::read(context.argument(0), flags::DERIVE)?;
+    if matches!(mechanism.entry.family, Family::Hierarchy | Family::Aggregate) {
+        return hierarchy::derive(context, &mechanism);
+    }
+    context.allow(&[c::KEYGEN_SYMM])?;
     let template = attributes::read(context.argument(1))?;
     ensure(context.argument(3).is_empty(), rv::ARGUMENTS_BAD)?;
     let session = sessions::of_argument(context, context.argument(4))?;
@@ -116,11 +120,12 @@ fn odd_parity(key: &mut [u8]) {
 
 /// The secret that a private key shares with a peer.
 fn agree(mechanism: &Wanted<'_>, raw: bool, base: &Key, wanted: Option<usize>) -> Result<Secret> {
-    let curve = base.material.curve().filter(|_| base.material.class == k::PRIVATE);
+    let private = base.material.class == k::PRIVATE;
+    let curve = base.material.curve().filter(|_| private);
     let fits = match mechanism.entry.kind {
         m::IBM_EC_X25519 | m::IBM_EC_X25519_RAW => curve == Some(Curve::X25519),
         m::IBM_EC_X448 | m::IBM_EC_X448_RAW => curve == Some(Curve::X448),
-        _ => curve.is_some(),
+        _ => curve.is_some() || private && base.material.own.is_some(),
     };
     ensure(fits, rv::KEY_TYPE_INCONSISTENT)?;
     let (kdf, shared, public) = match mechanism.parameter {
@@ -129,6 +134,9 @@ fn agree(mechanism: &Wanted<'_>, raw: bool, base: &Key, wanted: Option<usize>) -
         _ => return fail(INVALID),
     };
     ensure(!raw || kdf == Kdf::None && shared.is_empty(), INVALID)?;
+    if let Some(own) = &base.material.own {
+        return Ok(kdf.derive(&own.agree(public)?, shared, wanted)?);
+    }
     let agree = Agree { cofactor: false, kdf, shared, public };
     Ok(agree.derive(&base.material.held, wanted)?)
 }

@@ -5,7 +5,7 @@ use crate::context::{Bytes, Context, Results};
 use crate::error::{Result, Rv, ensure, fail};
 use crate::key::Material;
 use crate::mechanisms::{Wanted, flags};
-use crate::{sessions, spki};
+use crate::{own, sessions, spki};
 use adjunct_ep11_wire::attributes::Template;
 use adjunct_ep11_wire::codes::{attribute as a, control as c, key as k, mechanism as m, rv};
 use adjunct_mechanisms::mechanism::Mechanism;
@@ -98,6 +98,24 @@ fn pair_of(
     Ok((core, wanted))
 }
 
+/// A pair that the core does not make.
+fn own_pair(mechanism: &Wanted<'_>, public: &Template<'_>, private: &Template<'_>) -> Result<Option<own::Shared>> {
+    let params = public.bytes(a::EC_PARAMS).or_else(|| private.bytes(a::EC_PARAMS));
+    match params.and_then(own::Curve::of) {
+        Some(curve) if mechanism.entry.kind == m::EC_KEY_PAIR_GEN => curve.generate().map(Some),
+        _ => Ok(None),
+    }
+}
+
+/// A pair of the core.
+fn core_pair((core, wanted): (CK_MECHANISM_TYPE, Attributes)) -> Result<Material> {
+    let made = Mechanism::new(core, Params::None).pair(&wanted)?;
+    let mut attributes = made.private;
+    attributes.set_number(CKA_CLASS, CKO_PRIVATE_KEY)?;
+    attributes.set_number(CKA_KEY_TYPE, made.kind)?;
+    Material::private(attributes, Some(made.key))
+}
+
 /// m_GenerateKeyPair.
 pub(crate) fn pair(context: &Context<'_>) -> Result<Results> {
     context.allow(&[c::KEYGEN_ASYMM])?;
@@ -106,12 +124,10 @@ pub(crate) fn pair(context: &Context<'_>) -> Result<Results> {
     let session = sessions::of_argument(context, context.argument(3))?;
     attributes::check(&public, k::PUBLIC, None)?;
     attributes::check(&private, k::PRIVATE, None)?;
-    let (core, wanted) = pair_of(&mechanism, &public, &private)?;
-    let made = Mechanism::new(core, Params::None).pair(&wanted)?;
-    let mut attributes = made.private;
-    attributes.set_number(CKA_CLASS, CKO_PRIVATE_KEY)?;
-    attributes.set_number(CKA_KEY_TYPE, made.kind)?;
-    let material = Material::private(attributes, Some(made.key))?;
+    let material = match own_pair(&mechanism, &public, &private)? {
+        Some(own) => Material::of_own(own, true)?,
+        None => core_pair(pair_of(&mechanism, &public, &private)?)?,
+    };
     for template in [&public, &private] {
         let given = template.number(a::KEY_TYPE);
         ensure(given.is_none_or(|given| same_kind(given, material.kind)), rv::TEMPLATE_INCONSISTENT)?;
@@ -134,6 +150,14 @@ pub(crate) fn test(context: &Context<'_>, private: &Material, info: &[u8]) -> Re
     if context.domain.points.has(c::SKIP_KEYTESTS) {
         return Ok(());
     }
+    let (data, wrong) = ([0x5a; 20], Rv(rv::DEVICE_ERROR));
+    if let Some(own) = &private.own {
+        let Some(scheme) = own.tested() else { return Ok(()) };
+        let signature = own.sign(scheme, &data)?;
+        let public = Material::of_spki(info)?;
+        let good = public.own.is_some_and(|public| public.verify(scheme, &data, &signature));
+        return ensure(good, wrong.0);
+    }
     let kind = match private.kind {
         k::RSA => CKM_RSA_PKCS,
         k::EC => CKM_ECDSA,
@@ -141,8 +165,7 @@ pub(crate) fn test(context: &Context<'_>, private: &Material, info: &[u8]) -> Re
         k::IBM_ML_DSA => CKM_ML_DSA,
         _ => return Ok(()),
     };
-    let (mechanism, data) = (Mechanism::new(kind, Params::None), [0x5a; 20]);
-    let wrong = Rv(rv::DEVICE_ERROR);
+    let mechanism = Mechanism::new(kind, Params::None);
     let mut signer = mechanism.signer(private.held.clone())?;
     let mut signature = adjunct::memory::zeros(signer.length())?;
     let length = signer.once(&data, &mut signature).map_err(|_| wrong)?;

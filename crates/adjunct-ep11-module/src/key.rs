@@ -16,9 +16,11 @@
 //! | 32 | | the value: of a private key its PKCS #8; then zeros up to a whole block, and to 144 bytes |
 
 use crate::blob::{self, BLOCK, Head};
+use crate::der::{Spki, oid};
 use crate::error::{Result, Rv, ensure, fail};
 use crate::keys::{Purpose, WrappingKey};
-use crate::{point, strength};
+use crate::{foreign, own, point, strength};
+use adjunct::ops::ec::MAX_POINT;
 use adjunct_ep11_wire::codes::{flag, key as k, rv};
 use adjunct_mechanisms::object::attributes::Attributes;
 use adjunct_mechanisms::object::key::Curve;
@@ -44,8 +46,10 @@ pub struct Material {
     pub kind: u32,
     /// Its length in bits: of RSA's modulus, of a curve's field, else of the value.
     pub bits: u32,
-    /// As mechanisms take it.
+    /// As mechanisms of the core take it. Of a key that the core does not have, what is public.
     pub held: Held,
+    /// A key that the core does not have.
+    pub(crate) own: Option<own::Shared>,
     /// The value: bytes of a secret key, PKCS #8 of a private key, SubjectPublicKeyInfo of a public key.
     pub value: Arc<Zeroizing<Vec<u8>>>,
 }
@@ -90,7 +94,7 @@ impl Material {
         attributes.set_number(CKA_VALUE_LEN, length)?;
         attributes.set_bool(CKA_EXTRACTABLE, true)?;
         let held = Held::Own(Arc::new(Object::new(attributes)));
-        Ok(Material { class: k::SECRET, kind, bits: 8 * length as u32, held, value: Arc::new(value) })
+        Ok(Material { class: k::SECRET, kind, bits: 8 * length as u32, held, own: None, value: Arc::new(value) })
     }
 
     /// A private key of its attributes, which name its class and type.
@@ -112,6 +116,9 @@ impl Material {
     /// # Errors
     /// `CKR_WRAPPED_KEY_INVALID`; those of keys.
     pub fn of_pkcs8(der: &[u8]) -> Result<Material> {
+        if let Some(own) = own::of_pkcs8(der) {
+            return Material::of_own(own?, true);
+        }
         Material::private(pkcs8::from_der(der)?, None)
     }
 
@@ -120,7 +127,11 @@ impl Material {
     /// # Errors
     /// As [`Material::of_pkcs8`].
     pub fn of_foreign_pkcs8(der: &[u8]) -> Result<Material> {
-        let mut attributes = pkcs8::from_der(der)?;
+        if let Some(own) = own::of_pkcs8(der) {
+            return Material::of_own(own?, true);
+        }
+        let other = foreign::rfc8410(der);
+        let mut attributes = pkcs8::from_der(other.as_deref().map_or(der, |other| other))?;
         point::complete(&mut attributes)?;
         Material::private(attributes, None)
     }
@@ -130,6 +141,9 @@ impl Material {
     /// # Errors
     /// `CKR_IBM_BLOB_ERROR` for another structure; those of keys.
     pub fn of_spki(der: &[u8]) -> Result<Material> {
+        if let Some(own) = own::of_spki(der) {
+            return Material::of_own(own?, false);
+        }
         let list = adjunct_mechanisms::der::public_key(der).ok_or(Rv(rv::IBM_BLOB_ERROR))?;
         let mut attributes = Attributes::default();
         for (kind, value) in &list {
@@ -137,6 +151,22 @@ impl Material {
         }
         let (_, known) = Material::object(attributes, None)?;
         Ok(Material { class: k::PUBLIC, value: Arc::new(Zeroizing::new(der.to_vec())), ..known })
+    }
+
+    /// A key that the core does not have: its private half too, or the public one alone.
+    ///
+    /// # Errors
+    /// `CKR_HOST_MEMORY`.
+    pub(crate) fn of_own(key: own::Shared, private: bool) -> Result<Material> {
+        let value = if private { key.pkcs8() } else { Some(Zeroizing::new(key.spki())) };
+        let value = Arc::new(value.ok_or(Rv(rv::KEY_TYPE_INCONSISTENT))?);
+        let mut attributes = Attributes::default();
+        attributes.set_number(CKA_CLASS, if private { CKO_PRIVATE_KEY } else { CKO_PUBLIC_KEY })?;
+        attributes.set_number(CKA_KEY_TYPE, core_kind(key.kind()))?;
+        key.describe(&mut attributes)?;
+        let class = if private { k::PRIVATE } else { k::PUBLIC };
+        let held = Held::Own(Arc::new(Object::new(attributes)));
+        Ok(Material { class, kind: key.kind(), bits: key.bits(), held, own: Some(key), value })
     }
 
     /// The object of attributes, with all but the value.
@@ -157,7 +187,7 @@ impl Material {
         object.key()?;
         let held = Held::Own(object.clone());
         let bits = strength::bits(&object);
-        Ok((object, Material { class: k::PUBLIC, kind, bits, held, value: Arc::default() }))
+        Ok((object, Material { class: k::PUBLIC, kind, bits, held, own: None, value: Arc::default() }))
     }
 
     /// The SubjectPublicKeyInfo of a private or public key.
@@ -169,8 +199,17 @@ impl Material {
             return Ok(self.value.to_vec());
         }
         ensure(self.class == k::PRIVATE, rv::KEY_TYPE_INCONSISTENT)?;
+        if let Some(own) = &self.own {
+            return Ok(own.spki());
+        }
         let params = self.held.attributes.bytes(CKA_EC_PARAMS);
         let curve = params.map(Curve::of).transpose()?;
+        if let Some(curve @ (Curve::Ed25519 | Curve::X25519 | Curve::Ed448 | Curve::X448)) = curve {
+            // As those on other curves: openCryptoki's token reads nothing else. RFC 8410's form is read too.
+            let (key, mut room) = (self.held.key()?, [0; MAX_POINT]);
+            let point = key.point(&mut room).ok_or(Rv(rv::KEY_TYPE_INCONSISTENT))?;
+            return Ok(Spki::put(oid::EC, &curve.params(), point));
+        }
         spki::of(&*self.held.key()?, curve)?.ok_or(Rv(rv::KEY_TYPE_INCONSISTENT))
     }
 

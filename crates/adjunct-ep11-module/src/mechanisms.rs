@@ -62,6 +62,10 @@ pub enum Family {
     Transport,
     /// Wraps a key with its attributes.
     Bound,
+    /// Derives keys on curves of others.
+    Hierarchy,
+    /// Sums signatures up, or public keys.
+    Aggregate,
 }
 
 /// A mechanism.
@@ -118,7 +122,20 @@ const fn hash_key(kind: u32, core: CK_MECHANISM_TYPE, hash: Hash) -> Entry {
     entry(kind, core, Family::HashKey(hash), (1, 4096), DERIVE)
 }
 
+/// The number of a mechanism that PKCS #11 does not have.
+const fn own(kind: u32) -> CK_MECHANISM_TYPE {
+    kind as CK_MECHANISM_TYPE
+}
+
+const fn hierarchy(kind: u32, sizes: (u32, u32), points: &'static [u8]) -> Entry {
+    entry(kind, own(kind), Family::Hierarchy, sizes, DERIVE | CURVES).points(points)
+}
+
 impl Entry {
+    const fn sizes(self, (least, most): (u32, u32)) -> Entry {
+        Entry { least, most, ..self }
+    }
+
     const fn points(self, points: &'static [u8]) -> Entry {
         Entry { points, ..self }
     }
@@ -173,6 +190,7 @@ pub static MECHANISMS: &[Entry] = &[
     ecdsa(m::IBM_ECDSA_SHA256, CKM_ECDSA_SHA256),
     ecdsa(m::IBM_ECDSA_SHA384, CKM_ECDSA_SHA384),
     ecdsa(m::IBM_ECDSA_SHA512, CKM_ECDSA_SHA512),
+    ecdsa(m::IBM_ECDSA_OTHER, own(m::IBM_ECDSA_OTHER)).sizes((256, 381)).points(&[c::ECDSA_OTHER]),
     entry(m::EDDSA, CKM_EDDSA, Family::Sign, (255, 448), SIGNS | CURVES),
     entry(m::IBM_ED25519_SHA512, CKM_EDDSA, Family::Sign, (255, 255), SIGNS | CURVES),
     entry(m::IBM_ED448_SHA3, CKM_EDDSA, Family::Sign, (448, 448), SIGNS | CURVES).curve448(),
@@ -182,6 +200,10 @@ pub static MECHANISMS: &[Entry] = &[
     entry(m::IBM_EC_X25519_RAW, CKM_ECDH1_DERIVE, Family::Agree(true), (255, 255), DERIVE | CURVES),
     entry(m::IBM_EC_X448, CKM_ECDH1_DERIVE, Family::Agree(false), (448, 448), DERIVE | CURVES).curve448(),
     entry(m::IBM_EC_X448_RAW, CKM_ECDH1_DERIVE, Family::Agree(true), (448, 448), DERIVE | CURVES).curve448(),
+    hierarchy(m::IBM_BTC_DERIVE, (255, 256), &[c::BTC]),
+    hierarchy(m::IBM_ETH_DERIVE, (381, 381), &[c::PAIRING]),
+    entry(m::IBM_EC_AGGREGATE, own(m::IBM_EC_AGGREGATE), Family::Aggregate, (381, 381), SIGN | DERIVE | CURVES)
+        .points(&[c::PAIRING]),
     entry(m::IBM_ML_DSA_KEY_PAIR_GEN, CKM_ML_DSA_KEY_PAIR_GEN, Family::Pair, (1312, 2592), GENERATE_PAIR),
     entry(m::IBM_ML_DSA, CKM_ML_DSA, Family::Sign, (1312, 2592), SIGNS),
     entry(m::IBM_ML_KEM_KEY_PAIR_GEN, CKM_ML_KEM_KEY_PAIR_GEN, Family::Pair, (800, 1568), GENERATE_PAIR),
@@ -245,14 +267,8 @@ pub static MECHANISMS: &[Entry] = &[
     hash_key(m::SHA256_KEY_DERIVATION, CKM_SHA256_KEY_DERIVATION, Hash::Sha256),
     hash_key(m::SHA384_KEY_DERIVATION, CKM_SHA384_KEY_DERIVATION, Hash::Sha384),
     hash_key(m::SHA512_KEY_DERIVATION, CKM_SHA512_KEY_DERIVATION, Hash::Sha512),
-    entry(m::IBM_TRANSPORTKEY, m::IBM_TRANSPORTKEY as CK_MECHANISM_TYPE, Family::Transport, (0, 0), UNWRAP),
-    entry(
-        m::IBM_ATTRIBUTEBOUND_WRAP,
-        m::IBM_ATTRIBUTEBOUND_WRAP as CK_MECHANISM_TYPE,
-        Family::Bound,
-        (16, 4096),
-        WRAPS,
-    ),
+    entry(m::IBM_TRANSPORTKEY, own(m::IBM_TRANSPORTKEY), Family::Transport, (0, 0), UNWRAP),
+    entry(m::IBM_ATTRIBUTEBOUND_WRAP, own(m::IBM_ATTRIBUTEBOUND_WRAP), Family::Bound, (16, 4096), WRAPS),
 ];
 
 /// A mechanism by its number.

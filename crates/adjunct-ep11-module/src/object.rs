@@ -102,15 +102,19 @@ fn changed(context: &Context<'_>, key: &Key, wanted: &Template<'_>) -> Result<u3
     )?;
     let modifiable = key.has(flag::MODIFIABLE) || key.has(flag::RESTRICTABLE) && up == 0;
     ensure(change == 0 || modifiable, rv::ATTRIBUTE_READ_ONLY)?;
-    ensure(up & (flag::DOWNWARD | flag::RESTRICTABLE) == 0, rv::ATTRIBUTE_READ_ONLY)?;
+    ensure(up & (flag::DOWNWARD & !flag::TRUSTED | flag::RESTRICTABLE) == 0, rv::ATTRIBUTE_READ_ONLY)?;
+    if up & flag::TRUSTED != 0 {
+        // Who may make a trusted key may make one of a key that is there: openCryptoki's security officer does.
+        ensure(class != k::PRIVATE, rv::TEMPLATE_INCONSISTENT)?;
+        context.allow(&[c::USER_SET_TRUSTED])?;
+    }
     if change & flag::ATTRBOUND != 0 {
         ensure(class == k::PUBLIC && down & flag::ATTRBOUND == 0, rv::ATTRIBUTE_READ_ONLY)?;
         context.allow(&[c::USER_SET_ATTRBOUND])?;
     }
     let uses = strength::CRYPT | strength::SIGN | strength::WRAP | flag::DERIVE;
     ensure(up & uses & !strength::uses(class, key.material.kind) == 0, rv::TEMPLATE_INCONSISTENT)?;
-    let secrets = flag::USE_AS_DATA | flag::WRAP_WITH_TRUSTED;
-    ensure(class != k::PUBLIC || up & secrets == 0, rv::TEMPLATE_INCONSISTENT)?;
+    ensure(class != k::PUBLIC || up & flag::WRAP_WITH_TRUSTED == 0, rv::TEMPLATE_INCONSISTENT)?;
     let after = before & !down | up;
     if class != k::PUBLIC {
         strength::allow_uses(context.domain.points, after)?;

@@ -1,18 +1,19 @@
 //! Signatures and MACs at once: m_SignSingle and m_VerifySingle, and what operations of several calls begin with.
 
 use crate::context::{Bytes, Context, Results, filled};
-use crate::error::{Result, ensure};
+use crate::error::{Result, Rv, ensure};
 use crate::key::Key;
 use crate::mechanisms::{Family, Wanted, flags};
+use crate::{empty, hierarchy, own};
 use adjunct_ep11_wire::codes::{control as c, flag, key as k, mechanism as m, rv};
 use adjunct_mechanisms::mechanism::Mechanism;
 use adjunct_mechanisms::object::key::Curve;
 use adjunct_mechanisms::operation::{Signer, Verifier};
 use cryptoki_sys::CKM_DES3_CMAC;
 
-/// Checks that a key may sign or verify by a mechanism; the mechanism as PKCS #11 has it.
-fn check<'a>(context: &Context<'_>, mechanism: &Wanted<'a>, key: &Key, sign: bool) -> Result<Mechanism<'a>> {
-    let (class, kind) = (key.material.class, key.material.kind);
+/// Checks that a key may sign or verify by a mechanism.
+fn check(context: &Context<'_>, mechanism: &Wanted<'_>, key: &Key, sign: bool) -> Result {
+    let class = key.material.class;
     context.allow(match (class, sign) {
         (k::SECRET, true) => &[c::SIGN_SYMM],
         (k::SECRET, false) => &[c::SIGVERIFY_SYMM],
@@ -26,6 +27,7 @@ fn check<'a>(context: &Context<'_>, mechanism: &Wanted<'a>, key: &Key, sign: boo
     let wanted = mechanism.entry.kind;
     let fits = match mechanism.entry.family {
         Family::Mac(_) => class == k::SECRET,
+        Family::Aggregate => false,
         _ => class == if sign { k::PRIVATE } else { k::PUBLIC },
     };
     let curve = match wanted {
@@ -40,7 +42,20 @@ fn check<'a>(context: &Context<'_>, mechanism: &Wanted<'a>, key: &Key, sign: boo
         // Shorter than half of the hash.
         context.allow(&[c::HMAC_ANY])?;
     }
-    match wanted {
+    Ok(())
+}
+
+/// What does a mechanism with a key that the core does not have, or that the core does not do with its keys.
+fn own(mechanism: &Wanted<'_>, key: &Key) -> Result<Option<own::Shared>> {
+    if mechanism.entry.kind == m::IBM_ECDSA_OTHER && key.material.own.is_none() {
+        return own::beside(&key.material).map(Some).ok_or(Rv(rv::KEY_TYPE_INCONSISTENT));
+    }
+    Ok(key.material.own.clone())
+}
+
+/// The mechanism as PKCS #11 has it.
+fn core<'a>(mechanism: &Wanted<'a>, kind: u32) -> Result<Mechanism<'a>> {
+    match mechanism.entry.kind {
         m::IBM_CMAC if kind != k::AES => mechanism.core_for(CKM_DES3_CMAC),
         _ => mechanism.core(),
     }
@@ -51,7 +66,11 @@ fn check<'a>(context: &Context<'_>, mechanism: &Wanted<'a>, key: &Key, sign: boo
 /// # Errors
 /// `CKR_KEY_FUNCTION_NOT_PERMITTED`, `CKR_FUNCTION_CANCELED`; those of mechanisms.
 pub(crate) fn signer(context: &Context<'_>, mechanism: &Wanted<'_>, key: &Key) -> Result<Box<dyn Signer>> {
-    Ok(check(context, mechanism, key, true)?.signer(key.material.held.clone())?)
+    check(context, mechanism, key, true)?;
+    if let Some(own) = own(mechanism, key)? {
+        return own::signer(&own, own::Scheme::of(mechanism)?);
+    }
+    Ok(core(mechanism, key.material.kind)?.signer(key.material.held.clone())?)
 }
 
 /// Begins the check of a signature with a key that may be used so.
@@ -59,7 +78,12 @@ pub(crate) fn signer(context: &Context<'_>, mechanism: &Wanted<'_>, key: &Key) -
 /// # Errors
 /// As [`signer`].
 pub(crate) fn verifier(context: &Context<'_>, mechanism: &Wanted<'_>, key: &Key) -> Result<Box<dyn Verifier>> {
-    Ok(check(context, mechanism, key, false)?.verifier(key.material.held.clone())?)
+    check(context, mechanism, key, false)?;
+    if let Some(own) = own(mechanism, key)? {
+        return own::verifier(&own, own::Scheme::of(mechanism)?);
+    }
+    let verifier = core(mechanism, key.material.kind)?.verifier(key.material.held.clone())?;
+    if mechanism.entry.kind == m::RSA_PKCS { empty::verifier(verifier, key) } else { Ok(verifier) }
 }
 
 /// The signature of a whole message.
@@ -73,6 +97,9 @@ pub(crate) fn once(signer: &mut dyn Signer, data: &[u8]) -> Result<Bytes> {
 /// m_SignSingle.
 pub(crate) fn single(context: &Context<'_>) -> Result<Results> {
     let mechanism = Wanted::read(context.argument(1), flags::SIGN)?;
+    if mechanism.entry.family == Family::Aggregate {
+        return hierarchy::signatures(context, &mechanism);
+    }
     let key = context.key(context.argument(0))?;
     let mut signer = signer(context, &mechanism, &key)?;
     Ok(vec![once(&mut *signer, context.argument(2))?])

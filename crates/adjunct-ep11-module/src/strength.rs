@@ -61,6 +61,9 @@ fn group_bits(group: Group) -> usize {
 
 /// The strength of a key in bits, by SP 800-57.
 pub fn strength(material: &Material) -> u32 {
+    if let Some(own) = &material.own {
+        return own.strength();
+    }
     match material.held.strength() {
         Strength::None => {
             let bits = material.bits;
@@ -94,6 +97,9 @@ fn size_point(strength: u32) -> u8 {
 pub fn allow_material(points: Points, material: &Material) -> Result {
     points.allow(&[size_point(strength(material))])?;
     let bits = material.bits;
+    if let Some(own) = &material.own {
+        return points.allow(own.points());
+    }
     match material.kind {
         k::RSA => {
             points.allow(&[c::RSA])?;

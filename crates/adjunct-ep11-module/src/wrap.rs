@@ -1,11 +1,11 @@
 //! Keys that leave: m_WrapKey.
 
-use crate::bound;
 use crate::context::{Context, Results, filled};
-use crate::error::{Result, ensure, fail};
+use crate::error::{Result, Rv, ensure, fail};
 use crate::key::Key;
 use crate::mechanisms::{Family, Wanted, flags};
 use crate::strength::strength;
+use crate::{bound, cipher};
 use adjunct_ep11_wire::codes::{control as c, flag, key as k, mechanism as m, rv};
 use adjunct_mechanisms::keys::wrapping;
 
@@ -62,6 +62,21 @@ pub(crate) fn wrap(context: &Context<'_>) -> Result<Results> {
         return Ok(vec![bound::wrap(&mechanism, &key, &with, &authenticating)?]);
     }
     ensure(authenticating.is_empty(), rv::ARGUMENTS_BAD)?;
+    if key.material.own.is_some() {
+        // What fills it up with zeros cannot tell them from DER.
+        let core = mechanism.core()?;
+        ensure(core.entry.unit == 1, rv::KEY_NOT_WRAPPABLE)?;
+        let mut cipher = core.cipher(with.material.held.clone(), true).map_err(|error| match Rv::from(error) {
+            Rv(rv::KEY_TYPE_INCONSISTENT) => Rv(rv::WRAPPING_KEY_TYPE_INCONSISTENT),
+            Rv(rv::KEY_SIZE_RANGE) => Rv(rv::WRAPPING_KEY_SIZE_RANGE),
+            error => error,
+        })?;
+        let wrapped = cipher::once(&mut *cipher, &key.material.value).map_err(|error| match error {
+            Rv(rv::DATA_LEN_RANGE) => Rv(rv::KEY_SIZE_RANGE),
+            error => error,
+        })?;
+        return Ok(vec![wrapped]);
+    }
     let leaving = wrapping::wrap(mechanism.core()?, &with.material.held, &key.material.held)?;
     Ok(vec![filled(leaving.length(), |out| leaving.wrap(out))?])
 }

@@ -40,8 +40,8 @@ fn a_template_says_no_more_than_it_may() {
     let curve = |oid| template(&[], &[(a::EC_PARAMS, Value::Bytes(oid))]);
     assert_eq!(pair(&curve(P256), b""), Ok(()));
     assert_eq!(pair(b"", b""), Err(rv::TEMPLATE_INCOMPLETE));
-    // secp256k1, which nothing here computes with.
-    assert_eq!(pair(&curve(&[6, 5, 0x2b, 0x81, 4, 0, 10]), b""), Err(rv::CURVE_NOT_SUPPORTED));
+    // secp160r1, which nothing here computes with.
+    assert_eq!(pair(&curve(&[6, 5, 0x2b, 0x81, 4, 0, 8]), b""), Err(rv::CURVE_NOT_SUPPORTED));
     assert_eq!(pair(&curve(P256), &template(&[(a::ENCRYPT, true)], &[])), Err(rv::TEMPLATE_INCONSISTENT));
     assert_eq!(pair(&curve(P256), &template(&[(a::TRUSTED, true)], &[])), Err(rv::TEMPLATE_INCONSISTENT));
     let derives = template(&[(a::DERIVE, true)], &[(a::EC_PARAMS, Value::Bytes(P256))]);
@@ -169,8 +169,11 @@ fn attributes_change_as_their_rules_say() {
     // Nothing that the type cannot do, and no values.
     let [private, _] = card.ec(P256, &[]);
     assert_eq!(card.set(&private, &[(a::DECRYPT, true)]), Err(rv::TEMPLATE_INCONSISTENT));
-    assert_eq!(card.set(&private, &[(a::TRUSTED, true)]), Err(rv::ATTRIBUTE_READ_ONLY));
-    assert_eq!(card.set(&card.aes(16, &[]), &[(a::TRUSTED, true)]), Err(rv::ATTRIBUTE_READ_ONLY));
+    assert_eq!(card.set(&private, &[(a::TRUSTED, true)]), Err(rv::TEMPLATE_INCONSISTENT));
+    let trusted = card.set(&card.aes(16, &[]), &[(a::TRUSTED, true)]).unwrap();
+    assert!(card.set(&trusted, &[(a::TRUSTED, false)]).is_ok());
+    let fixed = card.set(&card.aes(16, &[]), &[(a::MODIFIABLE, false)]).unwrap();
+    assert_eq!(card.set(&fixed, &[(a::TRUSTED, true)]), Err(rv::ATTRIBUTE_READ_ONLY));
     let values = template(&[], &[LENGTH]);
     assert_eq!(card.one(F::SetAttributeValue, &[&key, &values]), Err(rv::ATTRIBUTE_READ_ONLY));
 }

@@ -138,6 +138,7 @@ fn each_control_point_bars_what_it_is_for() {
             &[c::USER_SET_TRUSTED],
             Box::new(|| card.generate(m::DES3_KEY_GEN, &template(&[(a::TRUSTED, true)], &[])).map(drop)),
         ),
+        ("trust a key", &[c::USER_SET_TRUSTED], Box::new(|| card.set(&aes16, &[(a::TRUSTED, true)]).map(drop))),
         (
             "make a key that may leave in two ways",
             &[c::COMBINED_EXTRACT],

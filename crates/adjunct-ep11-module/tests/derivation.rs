@@ -26,7 +26,7 @@ fn mark(card: &Card, key: &[u8]) -> Vec<u8> {
 fn point(card: &Card, key: &[u8]) -> Vec<u8> {
     let (_, info) = card.attributes(key, 0, &[a::PUBLIC_KEY_INFO]).unwrap();
     // Behind the bit string's zero.
-    let length = if info[0][3] == 0x2a || info[0].len() == 44 { 32 } else { 65 };
+    let length = if info[0].len() == 53 { 32 } else { 65 };
     info[0][info[0].len() - length..].to_vec()
 }
 

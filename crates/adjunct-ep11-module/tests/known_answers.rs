@@ -115,10 +115,62 @@ fn keys_on_edwards_and_montgomery_curves_are_imported() {
         assert_eq!(card.sign(&private, &plain(kind), &[0x72]).as_ref(), Ok(&signature));
     }
     let (_, info) = card.attributes(&private, 0, &[a::PUBLIC_KEY_INFO, a::KEY_TYPE]).unwrap();
-    let public = hex("302a300506032b6570032100 3d4017c3e843895a92b70aa74d1b7ebc9c982ccf2ec4968cc0cd55f12af4660c");
+    let public = hex(
+        "3033300e06072a8648ce3d020106032b6570032100 3d4017c3e843895a92b70aa74d1b7ebc9c982ccf2ec4968cc0cd55f12af4660c",
+    );
     assert_eq!(info, [public.clone(), k::EC_EDWARDS.to_be_bytes().to_vec()]);
     assert_eq!(card.verify(&public, &plain(m::IBM_ED25519_SHA512), &[0x72], &signature), Ok(()));
     assert_eq!(card.verify(&public, &plain(m::IBM_ED25519_SHA512), &[0x73], &signature), Err(rv::SIGNATURE_INVALID));
+    // RFC 8410's form.
+    let public = hex("302a300506032b6570032100 3d4017c3e843895a92b70aa74d1b7ebc9c982ccf2ec4968cc0cd55f12af4660c");
+    assert_eq!(card.verify(&public, &plain(m::IBM_ED25519_SHA512), &[0x72], &signature), Ok(()));
+}
+
+#[test]
+fn keys_of_x25519_come_in_the_form_of_other_curves_too() {
+    let card = card();
+    // RFC 7748, 6.1, as openCryptoki's token writes such keys: id-ecPublicKey with the curve, and RFC 5915's structure.
+    let value = hex("77076d0a7318a57d3c16c17251b26645df4c2f87ebc0992ab177fba51db92c2a");
+    let form = |oid: u8, value: &[u8]| {
+        let inner = [&[0x30, 5 + value.len() as u8, 2, 1, 1, 4, value.len() as u8], value].concat();
+        let algorithm = [0x30, 14, 6, 7, 0x2a, 0x86, 0x48, 0xce, 0x3d, 2, 1, 6, 3, 0x2b, 0x65, oid];
+        let octets = [&[4, inner.len() as u8], &inner[..]].concat();
+        let all = [&[2, 1, 0][..], &algorithm, &octets].concat();
+        [&[0x30, all.len() as u8], &all[..]].concat()
+    };
+    let private = card.import(k::PRIVATE, k::EC, &form(0x6e, &value), &[]).unwrap();
+    let (_, known) = card.attributes(&private, 0, &[a::PUBLIC_KEY_INFO, a::KEY_TYPE]).unwrap();
+    let public = hex(
+        "3033300e06072a8648ce3d020106032b656e032100 8520f0098930a754748b7ddcb43ef75a0dbf3a0d26381af4eba4a98eaa9b4e6a",
+    );
+    assert_eq!(known, [public, k::EC_MONTGOMERY.to_be_bytes().to_vec()]);
+    assert_eq!(card.import(k::PRIVATE, k::EC, &form(0x6e, &value[1..]), &[]), Err(rv::WRAPPED_KEY_INVALID));
+    assert_eq!(card.import(k::PRIVATE, k::EC, &form(0x72, &value), &[]), Err(rv::CURVE_NOT_SUPPORTED));
+    let ed25519 = card.import(k::PRIVATE, k::EC, &form(0x70, &value), &[]).unwrap();
+    assert_eq!(card.sign(&ed25519, &plain(m::EDDSA), b"x").map(|signature| signature.len()), Ok(64));
+}
+
+#[test]
+fn rsa_signs_no_data() {
+    let card = card();
+    let [private, public] = card.rsa(1024, &[], &[]);
+    let [_, other] = card.rsa(1024, &[], &[]);
+    let pkcs1 = plain(m::RSA_PKCS);
+    let mut signature = card.sign(&private, &pkcs1, b"").unwrap();
+    assert_eq!(card.verify(&public, &pkcs1, b"", &signature), Ok(()));
+    assert_eq!(card.verify(&public, &pkcs1, b"\0", &signature), Err(rv::SIGNATURE_INVALID));
+    assert_eq!(card.verify(&other, &pkcs1, b"", &signature), Err(rv::SIGNATURE_INVALID));
+    assert_eq!(card.verify(&public, &pkcs1, b"", &signature[1..]), Err(rv::SIGNATURE_LEN_RANGE));
+    // In several calls: with no part, an empty one, one with data.
+    let init = |data: Option<&[u8]>| {
+        let state = card.one(F::VerifyInit, &[&pkcs1, &public]).unwrap();
+        data.map_or(state.clone(), |data| card.one(F::VerifyUpdate, &[&state, data]).unwrap())
+    };
+    assert_eq!(card.call(F::VerifyFinal, &[&init(None), &signature]), Ok(vec![]));
+    assert_eq!(card.call(F::VerifyFinal, &[&init(Some(b"")), &signature]), Ok(vec![]));
+    assert_eq!(card.call(F::VerifyFinal, &[&init(Some(b"x")), &signature]), Err(rv::SIGNATURE_INVALID));
+    signature[64] ^= 1;
+    assert_eq!(card.verify(&public, &pkcs1, b"", &signature), Err(rv::SIGNATURE_INVALID));
 }
 
 #[test]

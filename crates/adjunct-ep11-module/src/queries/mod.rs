@@ -243,7 +243,7 @@ fn capabilities(context: &Context<'_>, keeping: Option<&dyn Administration>) -> 
 
 /// The numbers of curves that work.
 fn curves() -> impl Iterator<Item = u32> {
-    const NAMES: [(u32, &str); 17] = [
+    const NAMES: [(u32, &str); 18] = [
         (1, "secp192r1"),
         (2, "secp224r1"),
         (3, "secp256r1"),
@@ -261,10 +261,13 @@ fn curves() -> impl Iterator<Item = u32> {
         (24, "Ed448"),
         (25, "X448"),
         (26, "Ed25519"),
+        (28, ""),
     ];
     let works = |number: u32, name: &str| match number {
         24 => mechanisms::find(m::IBM_ED448_SHA3).is_ok(),
         25 => mechanisms::find(m::IBM_EC_X448).is_ok(),
+        // secp256k1 and BLS12-381 are the module's own.
+        23 | 28 => true,
         _ => adjunct_mechanisms::der::curve(name).is_some(),
     };
     NAMES.into_iter().filter(move |(number, name)| works(*number, name)).map(|(number, _)| number)

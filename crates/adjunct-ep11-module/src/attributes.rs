@@ -47,7 +47,7 @@ pub fn check(template: &Template<'_>, class: u32, kind: Option<u32>) -> Result {
     for (of, _) in &template.values {
         match *of {
             a::CLASS | a::KEY_TYPE | a::VALUE_LEN | a::EC_PARAMS | a::MODULUS_BITS | a::PUBLIC_EXPONENT => {}
-            a::PARAMETER_SET | a::IBM_PARAMETER_SET | a::IBM_PQC_PARAMS | a::IBM_KEYTYPE => {}
+            a::PARAMETER_SET | a::IBM_PARAMETER_SET | a::IBM_PQC_PARAMS | a::IBM_KEYTYPE | a::IBM_STRUCT_PARAMS => {}
             a::IBM_STD_COMPLIANCE1 | a::ALWAYS_SENSITIVE | a::KEY_GEN_MECHANISM | a::PUBLIC_KEY_INFO => {
                 return fail(rv::ATTRIBUTE_READ_ONLY);
             }

@@ -125,7 +125,8 @@ fn agree(mechanism: &Wanted<'_>, raw: bool, base: &Key, wanted: Option<usize>) -
     let fits = match mechanism.entry.kind {
         m::IBM_EC_X25519 | m::IBM_EC_X25519_RAW => curve == Some(Curve::X25519),
         m::IBM_EC_X448 | m::IBM_EC_X448_RAW => curve == Some(Curve::X448),
-        _ => curve.is_some() || private && base.material.own.is_some(),
+        m::DH_PKCS_DERIVE | m::IBM_DH_PKCS_DERIVE_RAW => private && base.material.kind == k::DH,
+        _ => curve.is_some() || private && base.material.kind == k::EC && base.material.own.is_some(),
     };
     ensure(fits, rv::KEY_TYPE_INCONSISTENT)?;
     let (kdf, shared, public) = match mechanism.parameter {
@@ -134,6 +135,7 @@ fn agree(mechanism: &Wanted<'_>, raw: bool, base: &Key, wanted: Option<usize>) -
         _ => return fail(INVALID),
     };
     ensure(!raw || kdf == Kdf::None && shared.is_empty(), INVALID)?;
+    // PKCS #3's secret has leading zeros, as many as the prime has room for.
     if let Some(own) = &base.material.own {
         return Ok(kdf.derive(&own.agree(public)?, shared, wanted)?);
     }

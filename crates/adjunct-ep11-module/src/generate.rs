@@ -68,7 +68,7 @@ fn pair_of(
     let mut wanted = Attributes::default();
     let mut core = mechanism.entry.core;
     match mechanism.entry.kind {
-        m::RSA_PKCS_KEY_PAIR_GEN => {
+        m::RSA_PKCS_KEY_PAIR_GEN | m::RSA_X9_31_KEY_PAIR_GEN => {
             let bits = public.number(a::MODULUS_BITS).ok_or(Rv(rv::TEMPLATE_INCOMPLETE))?;
             ensure((mechanism.entry.least..=mechanism.entry.most).contains(&bits), rv::KEY_SIZE_RANGE)?;
             wanted.set_number(CKA_MODULUS_BITS, bits.into())?;
@@ -100,6 +100,17 @@ fn pair_of(
 
 /// A pair that the core does not make.
 fn own_pair(mechanism: &Wanted<'_>, public: &Template<'_>, private: &Template<'_>) -> Result<Option<own::Shared>> {
+    let finite = match mechanism.entry.kind {
+        m::DH_PKCS_KEY_PAIR_GEN => Some(own::Use::Agreement),
+        m::DSA_KEY_PAIR_GEN => Some(own::Use::Signatures),
+        _ => None,
+    };
+    if let Some(kind) = finite {
+        let params = public.bytes(a::IBM_STRUCT_PARAMS).or_else(|| private.bytes(a::IBM_STRUCT_PARAMS));
+        let params = params.ok_or(Rv(rv::TEMPLATE_INCOMPLETE))?;
+        let domain = own::Domain::of_struct(kind, params).ok_or(Rv(rv::TEMPLATE_INCONSISTENT))?;
+        return domain.generate(kind).map(Some);
+    }
     let params = public.bytes(a::EC_PARAMS).or_else(|| private.bytes(a::EC_PARAMS));
     match params.and_then(own::Curve::of) {
         Some(curve) if mechanism.entry.kind == m::EC_KEY_PAIR_GEN => curve.generate().map(Some),

@@ -116,7 +116,7 @@ impl Material {
     /// # Errors
     /// `CKR_WRAPPED_KEY_INVALID`; those of keys.
     pub fn of_pkcs8(der: &[u8]) -> Result<Material> {
-        if let Some(own) = own::of_pkcs8(der) {
+        if let Some(own) = own::of_pkcs8(der, false) {
             return Material::of_own(own?, true);
         }
         Material::private(pkcs8::from_der(der)?, None)
@@ -127,7 +127,7 @@ impl Material {
     /// # Errors
     /// As [`Material::of_pkcs8`].
     pub fn of_foreign_pkcs8(der: &[u8]) -> Result<Material> {
-        if let Some(own) = own::of_pkcs8(der) {
+        if let Some(own) = own::of_pkcs8(der, true) {
             return Material::of_own(own?, true);
         }
         let other = foreign::rfc8410(der);

@@ -44,6 +44,7 @@ pub mod strength;
 mod tree;
 mod unwrap;
 mod wrap;
+mod x931;
 
 pub use category::{Category, category};
 pub use context::Caller;

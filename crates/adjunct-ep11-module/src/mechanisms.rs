@@ -2,6 +2,7 @@
 
 use crate::context::{Bytes, Context, Results};
 use crate::error::{Result, Rv, ensure, fail};
+use crate::own::PRIMES;
 use adjunct_ep11_wire::codes::{control as c, mechanism as m, rv};
 use adjunct_ep11_wire::mechanism::{self as wire, Parameter};
 use adjunct_mechanisms::curve448;
@@ -171,6 +172,15 @@ pub static MECHANISMS: &[Entry] = &[
     rsa(m::SHA256_RSA_PKCS_PSS, CKM_SHA256_RSA_PKCS_PSS),
     rsa(m::SHA384_RSA_PKCS_PSS, CKM_SHA384_RSA_PKCS_PSS),
     rsa(m::SHA512_RSA_PKCS_PSS, CKM_SHA512_RSA_PKCS_PSS),
+    entry(m::RSA_X9_31_KEY_PAIR_GEN, CKM_RSA_PKCS_KEY_PAIR_GEN, Family::Pair, (1024, 4096), GENERATE_PAIR),
+    rsa(m::RSA_X9_31, CKM_RSA_X9_31),
+    rsa(m::SHA1_RSA_X9_31, CKM_SHA1_RSA_X9_31).points(SHA1_SIGNS),
+    entry(m::DSA_KEY_PAIR_GEN, CKM_DSA_KEY_PAIR_GEN, Family::Pair, PRIMES, GENERATE_PAIR),
+    entry(m::DSA, CKM_DSA, Family::Sign, PRIMES, SIGNS),
+    entry(m::DSA_SHA1, CKM_DSA_SHA1, Family::Sign, PRIMES, SIGNS).points(SHA1_SIGNS),
+    entry(m::DH_PKCS_KEY_PAIR_GEN, CKM_DH_PKCS_KEY_PAIR_GEN, Family::Pair, PRIMES, GENERATE_PAIR),
+    entry(m::DH_PKCS_DERIVE, CKM_DH_PKCS_DERIVE, Family::Agree(true), PRIMES, DERIVE),
+    entry(m::IBM_DH_PKCS_DERIVE_RAW, CKM_DH_PKCS_DERIVE, Family::Agree(true), PRIMES, DERIVE),
     entry(m::EC_KEY_PAIR_GEN, CKM_EC_KEY_PAIR_GEN, Family::Pair, CURVES_BITS, GENERATE_PAIR | CURVES),
     entry(m::EC_EDWARDS_KEY_PAIR_GEN, CKM_EC_EDWARDS_KEY_PAIR_GEN, Family::Pair, (255, 448), GENERATE_PAIR | CURVES),
     entry(

@@ -4,7 +4,7 @@ use crate::context::{Bytes, Context, Results, filled};
 use crate::error::{Result, Rv, ensure};
 use crate::key::Key;
 use crate::mechanisms::{Family, Wanted, flags};
-use crate::{empty, hierarchy, own};
+use crate::{empty, hierarchy, own, x931};
 use adjunct_ep11_wire::codes::{control as c, flag, key as k, mechanism as m, rv};
 use adjunct_mechanisms::mechanism::Mechanism;
 use adjunct_mechanisms::object::key::Curve;
@@ -45,12 +45,28 @@ fn check(context: &Context<'_>, mechanism: &Wanted<'_>, key: &Key, sign: bool) -
     Ok(())
 }
 
+/// Whether a mechanism of ANSI X9.31 hashes; `None` of others.
+fn x931(mechanism: &Wanted<'_>) -> Result<Option<bool>> {
+    let hashes = match mechanism.entry.kind {
+        m::RSA_X9_31 => false,
+        m::SHA1_RSA_X9_31 => true,
+        _ => return Ok(None),
+    };
+    mechanism.has_no_parameter()?;
+    Ok(Some(hashes))
+}
+
 /// What does a mechanism with a key that the core does not have, or that the core does not do with its keys.
 fn own(mechanism: &Wanted<'_>, key: &Key) -> Result<Option<own::Shared>> {
-    if mechanism.entry.kind == m::IBM_ECDSA_OTHER && key.material.own.is_none() {
-        return own::beside(&key.material).map(Some).ok_or(Rv(rv::KEY_TYPE_INCONSISTENT));
+    if let Some(own) = &key.material.own {
+        return Ok(Some(own.clone()));
     }
-    Ok(key.material.own.clone())
+    let inconsistent = Rv(rv::KEY_TYPE_INCONSISTENT);
+    match mechanism.entry.kind {
+        m::IBM_ECDSA_OTHER => own::beside(&key.material).map(Some).ok_or(inconsistent),
+        m::DSA | m::DSA_SHA1 => Err(inconsistent),
+        _ => Ok(None),
+    }
 }
 
 /// The mechanism as PKCS #11 has it.
@@ -70,6 +86,9 @@ pub(crate) fn signer(context: &Context<'_>, mechanism: &Wanted<'_>, key: &Key) -
     if let Some(own) = own(mechanism, key)? {
         return own::signer(&own, own::Scheme::of(mechanism)?);
     }
+    if let Some(hashes) = x931(mechanism)? {
+        return x931::signer(key, hashes);
+    }
     Ok(core(mechanism, key.material.kind)?.signer(key.material.held.clone())?)
 }
 
@@ -81,6 +100,9 @@ pub(crate) fn verifier(context: &Context<'_>, mechanism: &Wanted<'_>, key: &Key)
     check(context, mechanism, key, false)?;
     if let Some(own) = own(mechanism, key)? {
         return own::verifier(&own, own::Scheme::of(mechanism)?);
+    }
+    if let Some(hashes) = x931(mechanism)? {
+        return x931::verifier(key, hashes);
     }
     let verifier = core(mechanism, key.material.kind)?.verifier(key.material.held.clone())?;
     if mechanism.entry.kind == m::RSA_PKCS { empty::verifier(verifier, key) } else { Ok(verifier) }

@@ -194,7 +194,7 @@ fn signatures_in_parts_are_those_at_once() {
             _ => Parameter::None,
         };
         // What takes a hash takes as many bytes; of data that are not hashed as they come a state has room for 512.
-        let bare = matches!(kind, m::RSA_PKCS | m::RSA_PKCS_PSS | m::ECDSA | m::IBM_ECDSA_OTHER);
+        let bare = matches!(kind, m::RSA_PKCS | m::RSA_PKCS_PSS | m::RSA_X9_31 | m::ECDSA | m::IBM_ECDSA_OTHER);
         let (mechanism, data) = (mechanism(kind, parameter), if bare { &data[..32] } else { &data[..] });
         for [private, public] in [&rsa, &ec] {
             let single = card.one(Function::SignSingle, &[private, &mechanism, data]);

@@ -3,12 +3,15 @@
 
 mod beside;
 mod bls;
+mod finite;
+mod modular;
 mod running;
 mod schnorr;
 mod secp256k1;
 
 pub(crate) use beside::of as beside;
 pub(crate) use bls::{aggregate_keys, aggregate_signatures, child, master};
+pub(crate) use finite::{Domain, PRIMES, Use};
 pub(crate) use running::{signer, verifier};
 
 use crate::der::{Pkcs8, Reader, Spki};
@@ -37,6 +40,8 @@ pub(crate) enum Scheme {
     EcsdsaMulti,
     /// BLS (draft-irtf-cfrg-bls-signature-05).
     Bls,
+    /// DSA of a digest, or of data that are hashed here.
+    Dsa(Option<Hash>),
 }
 
 impl Scheme {
@@ -51,6 +56,8 @@ impl Scheme {
             }));
         }
         let scheme = match mechanism.entry.core {
+            CKM_DSA => Scheme::Dsa(None),
+            CKM_DSA_SHA1 => Scheme::Dsa(Some(Hash::Sha1)),
             CKM_ECDSA => Scheme::Ecdsa(None),
             CKM_ECDSA_SHA1 => Scheme::Ecdsa(Some(Hash::Sha1)),
             CKM_ECDSA_SHA224 => Scheme::Ecdsa(Some(Hash::Sha224)),
@@ -66,7 +73,7 @@ impl Scheme {
     /// The hash that data go through as they come.
     pub(crate) fn hash(self) -> Option<Hash> {
         match self {
-            Scheme::Ecdsa(hash) => hash,
+            Scheme::Ecdsa(hash) | Scheme::Dsa(hash) => hash,
             _ => None,
         }
     }
@@ -211,8 +218,11 @@ fn curve_of(oid: &[u8], mut parameters: Reader<'_>) -> Option<Curve> {
     Curve::of_oid(curve)
 }
 
-/// The private key of PKCS #8; `None` where it is not of a kind that is here.
-pub(crate) fn of_pkcs8(der: &[u8]) -> Option<Result<Shared>> {
+/// The private key of PKCS #8; `None` where it is not of a kind that is here. What comes from elsewhere (`foreign`) is checked more.
+pub(crate) fn of_pkcs8(der: &[u8], foreign: bool) -> Option<Result<Shared>> {
+    if let Some(key) = finite::of_pkcs8(der, foreign) {
+        return Some(key);
+    }
     let info = Pkcs8::of(der)?;
     let curve = curve_of(info.oid, info.parameters)?;
     let invalid = Rv(rv::WRAPPED_KEY_INVALID);
@@ -230,6 +240,9 @@ pub(crate) fn of_pkcs8(der: &[u8]) -> Option<Result<Shared>> {
 
 /// The public key of a SubjectPublicKeyInfo that is all of `der`; `None` where it is not of a kind that is here.
 pub(crate) fn of_spki(der: &[u8]) -> Option<Result<Shared>> {
+    if let Some(key) = finite::of_spki(der) {
+        return Some(key);
+    }
     let info = Spki::of(der)?;
     let curve = curve_of(info.oid, info.parameters)?;
     Some(curve.public(info.key).ok_or(Rv(rv::IBM_BLOB_ERROR)))

@@ -64,7 +64,8 @@ pub(crate) unsafe fn template_of_wrapped(
     count: usize,
     flags: u64,
 ) -> Result<Zeroizing<Vec<u8>>, Rv> {
-    const SAID: [u32; 4] = [attribute::VALUE, attribute::MODULUS, attribute::EC_POINT, attribute::PUBLIC_KEY_INFO];
+    use attribute as a;
+    const SAID: [u32; 7] = [a::VALUE, a::MODULUS, a::EC_POINT, a::PUBLIC_KEY_INFO, a::PRIME, a::SUBPRIME, a::BASE];
     // SAFETY: the caller's attributes.
     unsafe { template_without(&SAID, pointer, count, flags) }
 }

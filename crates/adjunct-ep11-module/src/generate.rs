@@ -100,6 +100,16 @@ fn pair_of(
 
 /// A pair that the core does not make.
 fn own_pair(mechanism: &Wanted<'_>, public: &Template<'_>, private: &Template<'_>) -> Result<Option<own::Shared>> {
+    if mechanism.entry.kind == m::IBM_DILITHIUM {
+        let params = public.bytes(a::IBM_PQC_PARAMS).or_else(|| private.bytes(a::IBM_PQC_PARAMS));
+        return match params.ok_or(Rv(rv::TEMPLATE_INCOMPLETE))? {
+            [6, length, oid @ ..] if usize::from(*length) == oid.len() => {
+                let set = own::dilithium::Set::of_oid(oid).ok_or(Rv(rv::IBM_PQC_PARAMS_NOT_SUPPORTED))?;
+                Ok(Some(own::dilithium::generate(set)))
+            }
+            _ => fail(rv::IBM_PQC_PARAMS_NOT_SUPPORTED),
+        };
+    }
     let finite = match mechanism.entry.kind {
         m::DH_PKCS_KEY_PAIR_GEN => Some(own::Use::Agreement),
         m::DSA_KEY_PAIR_GEN => Some(own::Use::Signatures),

@@ -214,6 +214,7 @@ pub static MECHANISMS: &[Entry] = &[
     hierarchy(m::IBM_ETH_DERIVE, (381, 381), &[c::PAIRING]),
     entry(m::IBM_EC_AGGREGATE, own(m::IBM_EC_AGGREGATE), Family::Aggregate, (381, 381), SIGN | DERIVE | CURVES)
         .points(&[c::PAIRING]),
+    entry(m::IBM_DILITHIUM, own(m::IBM_DILITHIUM), Family::Sign, (1312, 2592), GENERATE_PAIR | SIGNS),
     entry(m::IBM_ML_DSA_KEY_PAIR_GEN, CKM_ML_DSA_KEY_PAIR_GEN, Family::Pair, (1312, 2592), GENERATE_PAIR),
     entry(m::IBM_ML_DSA, CKM_ML_DSA, Family::Sign, (1312, 2592), SIGNS),
     entry(m::IBM_ML_KEM_KEY_PAIR_GEN, CKM_ML_KEM_KEY_PAIR_GEN, Family::Pair, (800, 1568), GENERATE_PAIR),

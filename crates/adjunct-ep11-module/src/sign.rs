@@ -64,7 +64,7 @@ fn own(mechanism: &Wanted<'_>, key: &Key) -> Result<Option<own::Shared>> {
     let inconsistent = Rv(rv::KEY_TYPE_INCONSISTENT);
     match mechanism.entry.kind {
         m::IBM_ECDSA_OTHER => own::beside(&key.material).map(Some).ok_or(inconsistent),
-        m::DSA | m::DSA_SHA1 => Err(inconsistent),
+        m::DSA | m::DSA_SHA1 | m::IBM_DILITHIUM => Err(inconsistent),
         _ => Ok(None),
     }
 }

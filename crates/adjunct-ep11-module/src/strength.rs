@@ -24,7 +24,7 @@ pub fn uses(class: u32, kind: u32) -> u32 {
     let all = match kind {
         k::RSA => CRYPT | WRAP | SIGN,
         k::EC => PLAIN_SIGN | flag::DERIVE,
-        k::EC_EDWARDS | k::IBM_ML_DSA | k::DSA => PLAIN_SIGN,
+        k::EC_EDWARDS | k::IBM_ML_DSA | k::DSA | k::IBM_DILITHIUM => PLAIN_SIGN,
         k::EC_MONTGOMERY | k::IBM_ML_KEM | k::DH => flag::DERIVE,
         k::AES | k::DES2 | k::DES3 => CRYPT | WRAP | PLAIN_SIGN | flag::DERIVE,
         _ => PLAIN_SIGN | flag::DERIVE,

@@ -3,6 +3,7 @@
 
 mod beside;
 mod bls;
+pub(crate) mod dilithium;
 mod finite;
 mod modular;
 mod running;
@@ -42,6 +43,8 @@ pub(crate) enum Scheme {
     Bls,
     /// DSA of a digest, or of data that are hashed here.
     Dsa(Option<Hash>),
+    /// Dilithium of the second or third round.
+    Dilithium,
 }
 
 impl Scheme {
@@ -56,6 +59,7 @@ impl Scheme {
             }));
         }
         let scheme = match mechanism.entry.core {
+            kind if kind == CK_MECHANISM_TYPE::from(m::IBM_DILITHIUM) => Scheme::Dilithium,
             CKM_DSA => Scheme::Dsa(None),
             CKM_DSA_SHA1 => Scheme::Dsa(Some(Hash::Sha1)),
             CKM_ECDSA => Scheme::Ecdsa(None),
@@ -220,7 +224,7 @@ fn curve_of(oid: &[u8], mut parameters: Reader<'_>) -> Option<Curve> {
 
 /// The private key of PKCS #8; `None` where it is not of a kind that is here. What comes from elsewhere (`foreign`) is checked more.
 pub(crate) fn of_pkcs8(der: &[u8], foreign: bool) -> Option<Result<Shared>> {
-    if let Some(key) = finite::of_pkcs8(der, foreign) {
+    if let Some(key) = finite::of_pkcs8(der, foreign).or_else(|| dilithium::of_pkcs8(der)) {
         return Some(key);
     }
     let info = Pkcs8::of(der)?;
@@ -240,7 +244,7 @@ pub(crate) fn of_pkcs8(der: &[u8], foreign: bool) -> Option<Result<Shared>> {
 
 /// The public key of a SubjectPublicKeyInfo that is all of `der`; `None` where it is not of a kind that is here.
 pub(crate) fn of_spki(der: &[u8]) -> Option<Result<Shared>> {
-    if let Some(key) = finite::of_spki(der) {
+    if let Some(key) = finite::of_spki(der).or_else(|| dilithium::of_spki(der)) {
         return Some(key);
     }
     let info = Spki::of(der)?;

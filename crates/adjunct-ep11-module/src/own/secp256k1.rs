@@ -116,7 +116,7 @@ impl Own for Key {
             }
             Scheme::Ecsdsa => schnorr::sign::<Secp256k1>(private, &self.public, false, data),
             Scheme::EcsdsaMulti => schnorr::sign::<Secp256k1>(private, &self.public, true, data),
-            Scheme::Bls | Scheme::Dsa(_) => fail(rv::KEY_TYPE_INCONSISTENT),
+            _ => fail(rv::KEY_TYPE_INCONSISTENT),
         }
     }
 
@@ -130,7 +130,7 @@ impl Own for Key {
             }
             Scheme::Ecsdsa => schnorr::verify::<Secp256k1>(&self.public, false, data, signature),
             Scheme::EcsdsaMulti => schnorr::verify::<Secp256k1>(&self.public, true, data, signature),
-            Scheme::Bls | Scheme::Dsa(_) => false,
+            _ => false,
         }
     }
 

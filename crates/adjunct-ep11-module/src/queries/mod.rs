@@ -276,7 +276,7 @@ fn curves() -> impl Iterator<Item = u32> {
 /// The numbers of strengths of lattices that work.
 fn strengths() -> impl Iterator<Item = u32> {
     let of = |kind, numbers: std::ops::RangeInclusive<u32>| numbers.filter(move |_| mechanisms::find(kind).is_ok());
-    of(m::IBM_ML_DSA, 10..=12).chain(of(m::IBM_ML_KEM, 13..=15))
+    of(m::IBM_DILITHIUM, 2..=6).chain(of(m::IBM_ML_DSA, 10..=12)).chain(of(m::IBM_ML_KEM, 13..=15))
 }
 
 #[cfg(test)]

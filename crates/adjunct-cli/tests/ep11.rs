@@ -1,72 +1,14 @@
 //! `adjunct ep11` and `adjunct cards` on a coprocessor: one that `adjunct ep11 dev` runs. It needs adjunctd beside this program.
 
+#[path = "ep11_dev/mod.rs"]
+mod ep11_dev;
+
 use adjunct_card_state::folder::Folder;
 use adjunct_card_state::state;
-use rustix::process::{Pid, Signal, kill_process};
+use ep11_dev::{Dev, adjunct, text};
 use serde_json::Value;
-use std::io::{BufRead, BufReader};
 use std::os::unix::fs::MetadataExt;
-use std::path::{Path, PathBuf};
-use std::process::{Child, ChildStdout, Command, Output, Stdio};
-
-struct Dev {
-    child: Child,
-    output: BufReader<ChildStdout>,
-    folder: PathBuf,
-    text: String,
-}
-
-impl Drop for Dev {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
-}
-
-fn adjunct(words: &[&str]) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_adjunct"));
-    command.args(words).env_remove("XDG_RUNTIME_DIR").env_remove("ADJUNCT_CARDS_DIR");
-    command
-}
-
-impl Dev {
-    fn start(words: &[&str], runtime: Option<&Path>) -> Dev {
-        let mut command = adjunct(&[&["ep11", "dev"], words].concat());
-        command.envs(runtime.map(|runtime| ("XDG_RUNTIME_DIR", runtime)));
-        let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
-        let mut output = BufReader::new(child.stdout.take().unwrap());
-        let mut text = String::new();
-        while !text.contains("Library: ") {
-            assert!(output.read_line(&mut text).unwrap() > 0, "{text}");
-        }
-        let folder = text.lines().find_map(|line| line.strip_prefix("export ADJUNCT_CARDS_DIR=")).unwrap().into();
-        Dev { child, output, folder, text }
-    }
-
-    fn run(&self, words: &[&str]) -> Output {
-        adjunct(words).env("ADJUNCT_CARDS_DIR", &self.folder).stdin(Stdio::null()).output().unwrap()
-    }
-
-    fn json(&self, words: &[&str]) -> Value {
-        let output = self.run(words);
-        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-        serde_json::from_slice(&output.stdout).unwrap()
-    }
-
-    /// Ends it as Ctrl-C does; whether it ended well.
-    fn end(mut self) -> bool {
-        kill_process(Pid::from_child(&self.child), Signal::INT).unwrap();
-        let ended = self.child.wait().unwrap().success();
-        let mut rest = String::new();
-        while self.output.read_line(&mut rest).unwrap() > 0 {}
-        assert_eq!(rest, "");
-        ended && matches!(state::read(&Folder::at(&self.folder).state()), Err(state::Error::NotRunning))
-    }
-}
-
-fn text(bytes: &[u8]) -> String {
-    String::from_utf8(bytes.to_vec()).unwrap()
-}
+use std::path::Path;
 
 #[test]
 fn a_private_coprocessor_is_there_until_it_is_ended() {

@@ -39,6 +39,8 @@ const OPTIONS: &[(&str, &str)] = &[
     ("adjunct", "token restore @"),
     ("adjunct", "token import @ --label y"),
     ("adjunct", "token init --label x --so-pin-file @"),
+    ("adjunct", "ep11 admins add @ 00.0000 --yes"),
+    ("adjunct", "ep11 cps 00.0000 --on 31 --yes --key @"),
     ("p11sak", "import-key rsa private --label x --file @ --slot 3"),
     ("zcryptctl", "config @"),
 ];

@@ -1,6 +1,11 @@
-//! `adjunct ep11`: wrapping keys and control points of EP11 coprocessors, and a coprocessor for development.
+//! `adjunct ep11`: wrapping keys, control points and administrators of EP11 coprocessors, and a coprocessor for development.
 
+mod admins;
 mod dev;
+mod names;
+mod parts;
+mod signer;
+mod unit;
 
 use crate::cards::coprocessor::{HONEST, cards, of_domain, order};
 use adjunct_card_state::control::Device;
@@ -11,6 +16,7 @@ use adjunct_tool::{Failure, output};
 use serde_json::{Value, json};
 use std::os::unix::fs::MetadataExt;
 use std::process::ExitCode;
+use unit::Unit;
 
 const EXAMPLES: &str = "\
 An EP11 coprocessor is a card that does what programs ask with keys that they never see. Keys leave it only under a domain's wrapping key.
@@ -22,6 +28,8 @@ Examples:
   sudo adjunct ep11 wk commit 00.0000     and in use by these two
   sudo adjunct ep11 wk finalize 00.0000
   sudo adjunct ep11 domains               each domain, its socket and keys
+  adjunct ep11 cps 00.0000                what a domain allows
+  adjunct ep11 admins list 00.0000        who rules it
 
 Exit status: 0 done, 1 it failed (one line says why), 2 the command line is wrong.";
 
@@ -38,7 +46,8 @@ enum Command {
     Dev(dev::Args),
     Wk(Wk),
     Domains(Domains),
-    Cps(Cps),
+    Cps(admins::Cps),
+    Admins(admins::Admins),
 }
 
 /// Show, make and change wrapping keys
@@ -54,6 +63,8 @@ enum WkCommand {
     Show(Which),
     /// Make a random key the next one, or with --in-use a domain's first
     Generate(Generate),
+    Part(parts::NewPart),
+    Import(parts::Import),
     /// Commit the next key: keys can be re-encrypted to it
     Commit(Which),
     /// Put the next key in use: keys under the former open no more
@@ -87,13 +98,6 @@ struct Domains {
     /// Print as JSON
     #[arg(long)]
     json: bool,
-}
-
-/// Show the control points that are on
-#[derive(Debug, clap::Args)]
-struct Cps {
-    #[command(flatten)]
-    which: Which,
 }
 
 fn device(text: &str) -> Result<(u8, u8), String> {
@@ -130,6 +134,12 @@ impl Which {
     }
 }
 
+/// The domain that is meant, or its card.
+fn unit_of(which: &Which, card: bool) -> Result<Unit, Failure> {
+    let device = which.device(&Folder::found())?;
+    Ok(Unit::new(device.card, device.domain.unwrap_or_default(), !card))
+}
+
 /// Runs the subcommand.
 ///
 /// # Errors
@@ -138,13 +148,12 @@ pub fn run(args: &Args) -> Result<ExitCode, Failure> {
     match &args.command {
         Command::Dev(args) => dev::run(args),
         Command::Domains(args) => domains(args),
-        Command::Cps(Cps { which }) => {
-            let (_, answer) = which.order("cps")?;
-            let on: Vec<String> = answer["on"].as_array().into_iter().flatten().map(Value::to_string).collect();
-            which.tell(&answer, &on.join(" "))
-        }
+        Command::Cps(args) => admins::cps(args),
+        Command::Admins(args) => admins::admins(args),
         Command::Wk(Wk { command }) => {
             let (which, name) = match command {
+                WkCommand::Part(args) => return parts::new(args),
+                WkCommand::Import(args) => return parts::import(args),
                 WkCommand::Show(which) => (which, "wk-show"),
                 WkCommand::Generate(Generate { in_use, which }) => {
                     (which, if *in_use { "wk-begin" } else { "wk-generate" })

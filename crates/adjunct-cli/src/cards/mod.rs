@@ -6,6 +6,7 @@ mod audit;
 pub(crate) mod coprocessor;
 mod enabled;
 mod service;
+pub(crate) mod serving;
 mod status;
 mod sysfs;
 

@@ -1,5 +1,6 @@
 //! The pages about advice: one section of docs/advice.md for each number that `adjunct doctor` tells.
 
+use crate::cards::serving::Cause as OfCoprocessor;
 use adjunct_survey::Cause;
 
 /// The document; it is in the program, so that `adjunct doctor ADJ-D004` shows a page on a machine without it.
@@ -13,8 +14,14 @@ pub(super) fn is_number(word: &str) -> bool {
 /// The page of a number, whatever its case.
 pub(super) fn page(number: &str) -> Option<String> {
     let wanted = number.to_ascii_uppercase();
-    let cause = Cause::ALL.iter().find(|cause| cause.id() == wanted)?;
-    sections().find(|(id, _)| *id == cause.id()).map(|(_, text)| text.to_owned() + "\n")
+    let id = known().map(|(id, _)| id).find(|id| *id == wanted)?;
+    sections().find(|(of, _)| *of == id).map(|(_, text)| text.to_owned() + "\n")
+}
+
+/// All numbers, of programs and of coprocessors, with the words of their causes.
+fn known() -> impl Iterator<Item = (&'static str, String)> {
+    let programs = Cause::ALL.iter().map(|cause| (cause.id(), cause.word()));
+    programs.chain(OfCoprocessor::ALL.iter().map(|cause| (cause.id(), cause.word().to_owned())))
 }
 
 /// The sections of the document, each with its number.
@@ -36,17 +43,16 @@ mod tests {
     /// Every number has its page, and every page its number and the word of its cause.
     #[test]
     fn every_number_has_its_page() {
-        let ids: Vec<&str> = Cause::ALL.iter().map(|cause| cause.id()).collect();
+        let ids: Vec<&str> = known().map(|(id, _)| id).collect();
         assert_eq!(ids.iter().collect::<BTreeSet<_>>().len(), ids.len(), "a number is given twice");
         let pages: Vec<&str> = sections().map(|(id, _)| id).collect();
         let mut sorted = ids.clone();
         sorted.sort_unstable();
         assert_eq!(pages, sorted);
-        for (cause, (_, text)) in
-            Cause::ALL.iter().map(|cause| (cause, sections().find(|(id, _)| *id == cause.id()).unwrap()))
-        {
+        for (id, word) in known() {
+            let (_, text) = sections().find(|(of, _)| *of == id).unwrap();
             let head = text.lines().next().unwrap();
-            assert_eq!(head, format!("## {}: {}", cause.id(), cause.word()));
+            assert_eq!(head, format!("## {id}: {word}"));
             for part in ["\n\nMeans: ", "\n\nWhat to do: ", "\n\nSeen by: "] {
                 assert!(text.contains(part), "{head} lacks '{}'", part.trim());
             }
@@ -57,8 +63,8 @@ mod tests {
     #[test]
     fn the_help_has_every_cause() {
         let words: Vec<&str> = super::super::EXAMPLES.split([' ', ',', '.', '\n']).collect();
-        for cause in Cause::ALL {
-            assert!(words.contains(&cause.word().as_str()), "{}", cause.word());
+        for (_, word) in known() {
+            assert!(words.contains(&word.as_str()), "{word}");
         }
     }
 

@@ -22,7 +22,10 @@ mod text;
 #[cfg(test)]
 mod tests;
 
+use crate::cards::serving::{self, Serving};
 use crate::openssl::standing::standing;
+use crate::watch::sample;
+use adjunct_card_state::folder::Folder;
 use adjunct_survey::process::{self, Processes};
 use adjunct_survey::served::{self, Judged, Outdated, Programs, Standing, State, Verdict, outdated};
 use adjunct_tool::interrupt::catch_interrupts;
@@ -59,11 +62,12 @@ In JSON, state is served, served-through-plugin, not-served or unknown, and caus
 not-in-force, module-replaced, library-replaced, started-before, environment-config, other-config,
 node-section, apparmor, selinux, chroot, container, setuid, plugin-off, not-enabled, old-openssl,
 other-machine, low-level, wheel, static, gnutls, nss, java, go, rustls, boringssl, other-library,
-own-provider, own-section, not-used-yet, script, permission, no-crypto.
+own-provider, own-section, not-used-yet, script, permission, no-crypto. An EP11 coprocessor's cause is one of:
+card-down, socket-permission, vault-locked, no-wrapping-key, no-answer.
 
 Exit status: 0 served, 1 not served, or it failed (one line says why), 2 it cannot be said, or the
-command line is wrong. Of the whole machine: 0; 1 where what is enabled is not in force, or where
-old code runs. With --restarts: 0; 1 where a restart failed.";
+command line is wrong. Of the whole machine: 0; 1 where what is enabled is not in force, where
+old code runs, or where an EP11 coprocessor does not serve. With --restarts: 0; 1 where a restart failed.";
 
 /// Say whether a program is served, and if not why and what to do
 #[derive(Debug, clap::Args)]
@@ -114,6 +118,9 @@ struct Machine {
     entries: Vec<machine::Entry>,
     restarts: Vec<Outdated>,
     hidden_processes: usize,
+    /// The domains of EP11 coprocessors.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    coprocessors: Vec<Serving>,
 }
 
 /// Runs the subcommand.
@@ -123,7 +130,12 @@ struct Machine {
 pub fn run(args: &Args) -> Result<ExitCode, Failure> {
     catch_interrupts();
     if let Some(number) = args.subject.as_deref().filter(|word| advice::is_number(word)) {
-        let none = || Failure::new(format!("{}: there is no such advice; they are ADJ-D001 and on", shown(number)));
+        let none = || {
+            Failure::new(format!(
+                "{}: there is no such advice; they are ADJ-D001 and on, ADJ-P001 and on",
+                shown(number)
+            ))
+        };
         output::print(&advice::page(number).ok_or_else(none)?)?;
         return Ok(ExitCode::SUCCESS);
     }
@@ -198,14 +210,29 @@ fn all(args: &Args, standing: &Standing, processes: Processes, wait: Progress) -
         |entry: &mut machine::Entry| entry.program.as_deref().and_then(ssh::note).map(|note| entry.notes.push(note));
     let _ = entries.iter_mut().filter(served).find_map(note);
     drop(wait);
-    let bad = (standing.enabled && !standing.working) || !restarts.is_empty();
+    let coprocessors = match sample::cards() {
+        sample::Cards::Running(machine) => serving::all(&Folder::found(), &machine),
+        sample::Cards::NotRunning | sample::Cards::Unreadable(_) => Vec::new(),
+    };
+    let idle = coprocessors.iter().any(|coprocessor| coprocessor.cause.is_some());
+    let bad = (standing.enabled && !standing.working) || !restarts.is_empty() || idle;
     if args.json {
         let (enabled, in_force, problems) = (standing.enabled, standing.working, standing.problems.clone());
-        output::print_json(&Machine { enabled, in_force, problems, entries, restarts, hidden_processes })?;
+        output::print_json(&Machine {
+            enabled,
+            in_force,
+            problems,
+            entries,
+            restarts,
+            hidden_processes,
+            coprocessors,
+        })?;
     } else {
         let after =
             if restarts.is_empty() { String::new() } else { format!("\n{}", served::text::outdated(&restarts)) };
-        let text = text::machine(&entries, standing, Style::of_stdout()) + &after + &text::hidden(hidden_processes);
+        let cards = text::coprocessors(&coprocessors, Style::of_stdout());
+        let text =
+            text::machine(&entries, standing, Style::of_stdout()) + &cards + &after + &text::hidden(hidden_processes);
         output::print(&text)?;
     }
     Ok(if bad { ExitCode::FAILURE } else { ExitCode::SUCCESS })

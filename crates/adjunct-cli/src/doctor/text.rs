@@ -2,6 +2,7 @@
 
 use super::machine::Entry;
 use super::running::Ran;
+use crate::cards::serving::Serving;
 use adjunct_survey::Cause;
 use adjunct_survey::served::text::{number, numbers, sentence};
 use adjunct_survey::served::{Standing, State, Verdict};
@@ -68,6 +69,16 @@ pub fn machine(entries: &[Entry], standing: &Standing, style: Style) -> String {
         }
     }
     text
+}
+
+/// A line for each domain of a coprocessor, after an empty one; nothing where there is none.
+pub fn coprocessors(all: &[Serving], style: Style) -> String {
+    let line = |one: &Serving| match one.cause {
+        Some(_) => style.bad(&one.line()),
+        None => one.line(),
+    };
+    let lines: String = all.iter().map(|one| line(one) + "\n").collect();
+    if lines.is_empty() { lines } else { format!("\n{lines}") }
 }
 
 /// Text about the processes that may not be looked at.

@@ -140,6 +140,15 @@ fn unit_of(which: &Which, card: bool) -> Result<Unit, Failure> {
     Ok(Unit::new(device.card, device.domain.unwrap_or_default(), !card))
 }
 
+/// Whether a domain has a wrapping key, as every program that may use its socket is told.
+///
+/// # Errors
+/// Where it does not answer.
+pub(crate) fn has_wrapping_key(card: u8, domain: u8) -> Result<bool, Failure> {
+    let found = Unit::new(card, domain, true).query_any(adjunct_ep11_wire::admin::query::WK, &[])?;
+    Ok(found.is_some())
+}
+
 /// Runs the subcommand.
 ///
 /// # Errors

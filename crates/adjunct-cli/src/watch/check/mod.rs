@@ -6,9 +6,11 @@ mod report;
 
 use super::ledger::Ledger;
 use super::replace;
-use super::sample::{Sample, Sampler};
+use super::sample::{Cards, Sample, Sampler};
+use crate::cards::serving;
 use adjunct::catalogue::Reason;
 use adjunct::counters;
+use adjunct_card_state::folder::Folder;
 use adjunct_survey::module;
 use adjunct_tool::failure::cause;
 use adjunct_tool::{Failure, files, output, state};
@@ -31,7 +33,7 @@ the share of software is shown and not judged. What was counted since the last r
 first run looks back to where the counters began, as --since-start always does. Two monitors of one machine take two states.
 
 Besides: a card that is offline is a warning and one that was check-stopped is critical (with --cards, fewer than so many online are critical, \
-and others may be off); a module that OpenSSL does not load is critical; so are lanes that gave wrong results, and instructions that are \
+and others may be off); a domain of an EP11 coprocessor that has no wrapping key, whose vault is locked, or that does not answer, is critical, with the reason among the details; a module that OpenSSL does not load is critical; so are lanes that gave wrong results, and instructions that are \
 required and not there. Root, and who has CAP_IPC_OWNER, sees the counters of all users, anybody else their own.
 
 Examples:
@@ -121,6 +123,10 @@ fn checked(args: &Args) -> Result<CheckReport, Failure> {
     report.parts.push(software);
     report.parts.extend(parts::faults(&counts, &mut report.perf));
     report.parts.push(parts::cards(&sample.cards, args.cards, &mut report.perf));
+    if let Cards::Running(machine) = &sample.cards {
+        let serving = serving::all(&Folder::found(), machine);
+        report.parts.extend(parts::coprocessors(&serving, &mut report.perf, &mut report.details));
+    }
     if !args.no_module {
         report.parts.push(parts::module(&args.module));
     }

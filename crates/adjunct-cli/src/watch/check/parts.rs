@@ -2,6 +2,7 @@
 
 use super::report::{Level, Part, Perf};
 use super::{Args, Since};
+use crate::cards::serving::{Cause, Serving};
 use crate::watch::ledger::Values;
 use crate::watch::sample::{Cards, Counted};
 use adjunct::catalogue::{Feature, Function, HERE, Reason};
@@ -150,6 +151,22 @@ pub(super) fn cards(cards: &Cards, wanted: Option<usize>, perf: &mut Vec<Perf>) 
         _ => Level::Ok,
     };
     part(level, text)
+}
+
+/// The domains of EP11 coprocessors; none where there are none.
+pub(super) fn coprocessors(all: &[Serving], perf: &mut Vec<Perf>, details: &mut Vec<String>) -> Option<Part> {
+    if all.is_empty() {
+        return None;
+    }
+    let idle: Vec<&Serving> = all.iter().filter(|one| one.cause.is_some()).collect();
+    perf.push(Perf { label: "ep11_domains", value: format!("{};;;0;{}", all.len() - idle.len(), all.len()) });
+    details.extend(idle.iter().map(|one| one.line()));
+    let text = format!("{} of {} EP11 domains serve", all.len() - idle.len(), all.len());
+    // Cards that are down are judged as all cards are; what a user may not use is no fault of the card's.
+    let is_fault = |one: &Serving| !matches!(one.cause, Some(Cause::CardDown | Cause::SocketPermission));
+    let faults = idle.iter().any(|one| is_fault(one));
+    let level = if faults { Level::Critical } else { Level::Ok };
+    Some(Part { name: "ep11", level, text })
 }
 
 /// Whether OpenSSL loads the module.

@@ -1,5 +1,6 @@
 //! `adjunct exporter`: the counters for Prometheus, by HTTP or as a file for node_exporter.
 
+mod coprocessors;
 mod families;
 mod metrics;
 mod server;
@@ -140,7 +141,9 @@ impl Source {
         let wrong = sample.unread();
         wrong.iter().filter(|line| !self.wrong.contains(line)).for_each(|line| eprint(&format!("adjunct: {line}")));
         self.wrong = wrong;
-        Ok(metrics::of(&sample, &mut self.ledger))
+        let mut families = metrics::of(&sample, &mut self.ledger);
+        families.extend(coprocessors::asked(&sample.cards));
+        Ok(families)
     }
 }
 

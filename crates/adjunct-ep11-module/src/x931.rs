@@ -10,7 +10,7 @@ use adjunct_mechanisms::mechanism::Mechanism;
 use adjunct_mechanisms::mechanism::hash::Hash;
 use adjunct_mechanisms::mechanism::params::Params;
 use adjunct_mechanisms::object::Held;
-use adjunct_mechanisms::object::key::Key as Core;
+use adjunct_mechanisms::object::key::ObjectKey as Core;
 use adjunct_mechanisms::operation::{Again, Signer, Verifier};
 use adjunct_mechanisms::rv::{Result, Rv, ensure, fail};
 use cryptoki_sys::*;

@@ -8,7 +8,7 @@ use super::signer::{Signer, opened, part, ski};
 use super::unit::{Unit, hex, is_in_imprint};
 use super::{Which, unit_of};
 use crate::cards::coprocessor::of_domain;
-use adjunct::ops::ec::{Form, Group, Key as EcKey, MAX_FIELD, MAX_POINT};
+use adjunct::ops::ec::{EcKey, Form, Group, MAX_FIELD, MAX_POINT};
 use adjunct_coprocessor::registers::{Kind, MasterKey};
 use adjunct_ep11::admin::blocks;
 use adjunct_ep11::admin::der::{Recipient, ec_value, recipient, shared_info};

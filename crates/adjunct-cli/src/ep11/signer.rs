@@ -6,7 +6,7 @@ use adjunct_ep11::admin::blocks::Failed;
 use adjunct_ep11::admin::der;
 use adjunct_mechanisms::mechanism::Mechanism;
 use adjunct_mechanisms::mechanism::params::Params;
-use adjunct_mechanisms::object::key::{Curve, Key};
+use adjunct_mechanisms::object::key::{Curve, ObjectKey};
 use adjunct_mechanisms::object::{Held, Object, pkcs8, spki};
 use adjunct_pkcs11_client::sys::{CKA_EC_PARAMS, CKM_SHA256_RSA_PKCS};
 use adjunct_tool::Failure;
@@ -97,8 +97,8 @@ impl Signer {
         let held = Held::Own(Arc::new(Object::new(attributes)));
         let key = held.key().map_err(|_| kind())?;
         let mechanism = match &*key {
-            Key::Rsa(_) => RSA,
-            Key::Ec(key) => match key.group().field_len() {
+            ObjectKey::Rsa(_) => RSA,
+            ObjectKey::Ec(key) => match key.group().field_len() {
                 32 => ECDSA,
                 48 => ECDSA + 1,
                 66 => ECDSA + 2,
@@ -139,7 +139,7 @@ impl Signer {
             return Some(out);
         }
         let key = self.held.key().ok()?;
-        let Key::Ec(key) = &*key else { return None };
+        let ObjectKey::Ec(key) = &*key else { return None };
         let digest = match self.mechanism - ECDSA {
             0 => Sha256::digest(block).to_vec(),
             1 => Sha384::digest(block).to_vec(),

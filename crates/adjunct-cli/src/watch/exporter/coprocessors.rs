@@ -1,6 +1,6 @@
 //! The metrics of EP11 coprocessors that are asked for, beside the counts of cards that are there for everybody.
 
-use super::families::{Family, Kind, labels};
+use super::families::{Family, FamilyKind, labels};
 use crate::cards::serving::{self, Cause, Serving};
 use crate::watch::sample::Cards;
 use adjunct_card_state::folder::Folder;
@@ -23,7 +23,7 @@ fn families(all: &[Serving], statuses: &Statuses) -> Vec<Family> {
     if all.is_empty() {
         return Vec::new();
     }
-    let gauge = |name, help| Family::new(name, help, Kind::Gauge);
+    let gauge = |name, help| Family::new(name, help, FamilyKind::Gauge);
     let mut serves = gauge(
         "adjunct_ep11_domain_serving",
         "Whether a domain of an EP11 coprocessor serves programs; only of domains whose socket this program may use.",
@@ -44,7 +44,7 @@ fn families(all: &[Serving], statuses: &Statuses) -> Vec<Family> {
     let mut failures = Family::new(
         "adjunct_ep11_failures",
         "Requests that an EP11 coprocessor refused, by the return value of PKCS #11 or of IBM.",
-        Kind::Counter,
+        FamilyKind::Counter,
     );
     for (card, status) in statuses {
         let card = format!("{card:02x}");

@@ -2,7 +2,8 @@
 //!
 //! A long request is charged to its user until it is answered. A long reply is in a file that the card can empty: its memory is the card's for as long as anybody has the
 //! descriptor, and a program might keep that for ever. So it is charged until the program asks again or goes, and where its user wants more than it may
-//! have, files that are older than [`OLD`] are emptied. All users together have at most [`USERS`] times what one may have.
+//! have, files of its that are older than [`OLD`] are emptied. All users together have at most [`USERS`] times what one may have; where that is too
+//! little, old files of all users are emptied.
 #![forbid(unsafe_code)]
 
 use adjunct_card_protocol::bulk::{self, Unfit};
@@ -103,6 +104,14 @@ impl Books {
         }
     }
 
+    /// Empties the old replies of a user who wants more than it may have; where all have too much together, those of every user.
+    fn empty_old(&mut self, uid: u32, is_for_all: bool) {
+        let users: Vec<u32> = if is_for_all { self.users.keys().copied().collect() } else { vec![uid] };
+        for uid in users {
+            self.empty(uid, |lent| lent.since.elapsed() > OLD);
+        }
+    }
+
     /// Charges a user; false where that is too much.
     fn charge(&mut self, uid: u32, bytes: usize, each: usize) -> bool {
         for again in [false, true] {
@@ -113,7 +122,7 @@ impl Books {
                 return true;
             }
             if !again {
-                self.empty(uid, |lent| lent.since.elapsed() > OLD);
+                self.empty_old(uid, self.used.saturating_add(bytes) > USERS * each);
             }
         }
         false
@@ -181,9 +190,11 @@ impl Accounts {
             Status::Busy
         };
         let file = bulk::lent(message).map_err(given_back)?;
-        let sent = with_descriptor(socket, &bulk::cover(head, message.len()), &file);
-        let lent = Lent { client, since: Instant::now(), file, bytes: message.len() };
+        let ours = file.try_clone().map_err(|_| given_back(Errno::MFILE))?;
+        // Before it is sent: the program may ask again, or go, as soon as it has the reply.
+        let lent = Lent { client, since: Instant::now(), file: ours, bytes: message.len() };
         self.lock().users.entry(uid).or_default().lent.push_back(lent);
+        let sent = with_descriptor(socket, &bulk::cover(head, message.len()), &file);
         if !sent {
             self.take_back(uid, client);
         }
@@ -216,6 +227,14 @@ pub fn receive(socket: &OwnedFd, buffer: &mut [u8]) -> Result<(usize, Option<Own
     let length = recvmsg(socket, &mut [IoSliceMut::new(buffer)], &mut rights, flags)?.bytes;
     let file = bulk::descriptor(&mut rights).map_err(|_| Errno::PROTO)?;
     Ok((length, file))
+}
+
+#[cfg(test)]
+impl Accounts {
+    /// What all users have.
+    pub(super) fn used(&self) -> usize {
+        self.lock().used
+    }
 }
 
 #[cfg(test)]
@@ -265,5 +284,21 @@ mod tests {
         accounts.lock().users.get_mut(&7).unwrap().lent[0].since -= 2 * OLD;
         assert!(accounts.charge(7, 900).is_some(), "an old one goes for a new one");
         assert_eq!((length(&second), accounts.lock().used), (0, 0));
+    }
+
+    #[test]
+    fn old_replies_of_all_go_where_all_have_too_much() {
+        let accounts = accounts();
+        for uid in 1..=4 {
+            assert!(accounts.lock().charge(uid, 1000, 1000));
+            let lent = Lent { client: 1, since: Instant::now(), file: bulk::lent(&[5; 10]).unwrap(), bytes: 1000 };
+            accounts.lock().users.get_mut(&uid).unwrap().lent.push_back(lent);
+        }
+        assert!(accounts.charge(9, 300).is_none(), "they are new");
+        for account in accounts.lock().users.values_mut() {
+            account.lent[0].since -= 2 * OLD;
+        }
+        assert!(accounts.charge(9, 300).is_some());
+        assert_eq!(accounts.used(), 0);
     }
 }

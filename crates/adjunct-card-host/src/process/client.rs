@@ -75,6 +75,13 @@ impl Client {
     }
 }
 
+// A reply may have been sent after the reader let the client go: nobody has it to read then.
+impl Drop for Client {
+    fn drop(&mut self) {
+        self.take_back();
+    }
+}
+
 impl Client {
     fn send(&self, head: &Head, fields: &[(u16, &[u8])]) -> bool {
         let is_long = frame::length(fields).is_some_and(|length| length > bulk::INLINE);
@@ -82,7 +89,10 @@ impl Client {
         let said = match written(head, fields) {
             Ok(message) => {
                 self.has_lent.store(true, Relaxed);
-                accounts.send(&self.socket, (self.peer.uid, self.number), head, &message)
+                let sent = accounts.send(&self.socket, (self.peer.uid, self.number), head, &message);
+                // Again: who asks before it has its answer may have had it taken back before it was noted.
+                self.has_lent.store(true, Relaxed);
+                sent
             }
             Err(status) => Err(status),
         };
@@ -181,4 +191,31 @@ fn answer(socket: &OwnedFd, head: &Head, fields: &[(u16, &[u8])]) -> bool {
     // What is decrypted is secret.
     wipe(message);
     sent
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use adjunct_card_state::config::Limits;
+    use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
+
+    #[test]
+    fn a_reply_after_the_client_was_let_go_is_charged_to_nobody() {
+        let limits = Limits { waiting: 1, share: 100, connections: 1, bulk: 1 << 20, bulk_of_user: 2 << 20 };
+        let accounts = Accounts::new(1 << 20, &limits).unwrap();
+        let (program, card) =
+            socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::NONBLOCK, None).unwrap();
+        let peer = Peer { uid: 7, gid: 7, groups: Vec::new() };
+        let client = Arc::new(Client::new(card, peer, 0, Some(Arc::clone(&accounts))));
+        let head = Head { service: Service::Test, domain: 0, call: 1, status: 0, number: 1 };
+        assert!(client.begins());
+        let asker = Asker::new(Arc::clone(&client), head, None);
+        // It ends its side; the reader lets it go while its request is worked on.
+        rustix::net::shutdown(&program, Shutdown::Write).unwrap();
+        client.take_back();
+        drop(client);
+        asker.answer(Status::Done, &[(1, &vec![5; 300_000])]);
+        assert_eq!(accounts.used(), 0);
+        assert!(rustix::net::recv(&program, &mut [0; 64][..], RecvFlags::DONTWAIT).is_ok_and(|(length, _)| length > 0));
+    }
 }

@@ -9,6 +9,7 @@ use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
 use std::fs::File;
 use std::io;
 use std::process::{Child, Command, Stdio};
+use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 /// The first argument by which this program runs as a card.
@@ -16,6 +17,11 @@ pub const CARD: &str = "card";
 /// Deaths within [`SPAN`] after which a card is not started any more.
 const DEATHS: usize = 3;
 const SPAN: Duration = Duration::from_secs(60);
+
+/// How long a process that was killed is waited for. One that is in a system call which no signal ends may take for ever.
+const KILLED_IN: Duration = Duration::from_secs(1);
+/// Processes that were killed and have not ended in that time: they are looked at when the next one is started or killed.
+static REMAIN: Mutex<Vec<Child>> = Mutex::new(Vec::new());
 
 /// The variables that a card's process gets: what is masked of the CPU for the daemon is for its cards, and where systemd has put credentials.
 const KEPT: [&str; 2] = ["ADJUNCT_CPU", "CREDENTIALS_DIRECTORY"];
@@ -37,6 +43,7 @@ impl Process {
     pub fn start(setup: &Setup, service: Service, state: &File, files: &[OwnedFd]) -> io::Result<Process> {
         let (link, theirs) = socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None)?;
         let link = Link::new(link, service);
+        reap(None);
         files.iter().try_for_each(|file| link.order(&Order::File, Some(file)))?;
         // Not by its name: that may be another version's after an upgrade. Its two descriptors come as standard input and output.
         let child = Command::new("/proc/self/exe")
@@ -82,8 +89,24 @@ impl Process {
                 _ => break,
             }
         }
+        self.kill()
+    }
+
+    /// Kills the process, and waits for that at most [`KILLED_IN`]; how it ended, in words.
+    fn kill(mut self) -> String {
         let _ = self.child.kill();
-        self.child.wait().map_or_else(|error| error.to_string(), |status| status.to_string())
+        let limit = Instant::now() + KILLED_IN;
+        loop {
+            match self.child.try_wait() {
+                Ok(Some(status)) => return status.to_string(),
+                Ok(None) if Instant::now() < limit => std::thread::sleep(Duration::from_millis(1)),
+                Ok(None) => break,
+                Err(error) => return error.to_string(),
+            }
+        }
+        eprintln!("adjunctd: process {} was killed and does not end: it is waited for no longer", self.child.id());
+        reap(Some(self.child));
+        "killed, and not ended yet".to_owned()
     }
 
     /// Has the process finish what it works on and end, and waits for that until `limit`.
@@ -95,9 +118,15 @@ impl Process {
                 _ => return,
             }
         }
-        let _ = self.child.kill();
-        let _ = self.child.wait();
+        self.kill();
     }
+}
+
+/// Has the system forget the processes that have ended since they were killed; one more is one that has not.
+fn reap(one_more: Option<Child>) {
+    let mut remain = REMAIN.lock().unwrap_or_else(PoisonError::into_inner);
+    remain.retain_mut(|child| matches!(child.try_wait(), Ok(None)));
+    remain.extend(one_more);
 }
 
 /// The ends of a card's processes.

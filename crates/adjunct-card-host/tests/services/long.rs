@@ -178,6 +178,34 @@ pub fn a_user_has_a_limit_for_long_messages() {
     });
 }
 
+/// A process that is traced does not end for its parent until its tracer has seen that: as one in a system call that no signal ends.
+pub fn a_card_that_cannot_be_killed_holds_up_nobody() {
+    if !is_root() {
+        return;
+    }
+    let daemon = Daemon::start(CARDS);
+    assert_eq!(daemon.domain(255).ask(ECHO, b"x").unwrap().1, b"x");
+    let card = daemon.card_process(1);
+    let children = || {
+        let path = format!("/proc/{0}/task/{0}/children", daemon.child.id());
+        std::fs::read_to_string(path).unwrap().split_whitespace().map(str::to_owned).collect::<Vec<_>>()
+    };
+    let before = children();
+    // SAFETY: no pointers; a process of this test's own.
+    if unsafe { libc::ptrace(libc::PTRACE_SEIZE, card, 0_usize, 0_usize) } != 0 {
+        return eprintln!("not tested: no right to trace a process");
+    }
+    // SAFETY: no pointers; a process of this test's own.
+    unsafe { libc::kill(card, libc::SIGKILL) };
+    let begin = Instant::now();
+    until("another process of the card", || children().iter().any(|child| !before.contains(child)));
+    until("a card that serves again", || daemon.domain(255).ask(ECHO, b"x").is_some());
+    assert!(begin.elapsed() < Duration::from_secs(50), "{:?}", begin.elapsed());
+    let mut status = 0;
+    // SAFETY: the number lives.
+    assert_eq!(unsafe { libc::waitpid(card, &raw mut status, libc::__WALL) }, card);
+}
+
 /// The client, in a process of its own: the folder of cards does not change in the life of a process.
 pub fn the_client_gets_replies_of_any_length() {
     let daemon = Daemon::start(CARDS);

@@ -45,7 +45,7 @@ const OTHER: u32 = 54_322;
 
 type Test = (&'static str, fn());
 
-const TESTS: [Test; 13] = [
+const TESTS: [Test; 14] = [
     ("each_mode_gets_its_own_requests", each_mode_gets_its_own_requests),
     ("a_domain_has_a_socket_for_whom_the_configuration_says", a_domain_has_a_socket_for_whom_the_configuration_says),
     ("what_is_not_for_a_domain_ends_a_connection", what_is_not_for_a_domain_ends_a_connection),
@@ -55,6 +55,7 @@ const TESTS: [Test; 13] = [
     ("files_come_before_the_filter", files_come_before_the_filter),
     ("administrators_get_answers", administrators_get_answers),
     ("a_service_has_its_own_counters", a_service_has_its_own_counters),
+    ("a_card_that_cannot_be_killed_holds_up_nobody", long::a_card_that_cannot_be_killed_holds_up_nobody),
     ("long_messages_go_in_files", long::long_messages_go_in_files),
     (
         "files_that_are_not_as_they_should_be_end_a_connection",

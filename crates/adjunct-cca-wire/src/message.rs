@@ -51,7 +51,9 @@ impl std::fmt::Debug for Value<'_> {
 fn fits(parameter: Parameter, length: usize) -> bool {
     match parameter {
         Parameter::Long | Parameter::LongBoth | Parameter::PairOut | Parameter::Signature => length == 8,
-        Parameter::LongOut | Parameter::Out(_) | Parameter::TextOut | Parameter::Reserved => length == 0,
+        Parameter::LongOut | Parameter::Out(_) | Parameter::TextOut | Parameter::VaryingOut | Parameter::Reserved => {
+            length == 0
+        }
         Parameter::In(size) | Parameter::Both(size) => length == 0 || length == usize::from(size),
         Parameter::Rules | Parameter::RulesBoth => length.is_multiple_of(8),
         Parameter::Bits => length >= 8,

@@ -36,15 +36,17 @@ pub enum Parameter {
     TextOut,
     /// The size of a buffer, which becomes a length, its length in bits, and the buffer.
     Signature,
-    /// Bytes whose number is by other parameters: [`Verb::varying`].
+    /// Bytes that are read, whose number is by the rule array: [`Verb::varying`].
     Varying,
+    /// Bytes that are written, whose number is by the rule array.
+    VaryingOut,
     /// Nobody reads or writes it.
     Reserved,
 }
 
 use Parameter::{
     Bits, Both, In, Long, LongBoth, LongOut, Out, Pair, PairBoth, PairOut, Reserved, Rules, RulesBoth, Signature, Text,
-    TextOut, Varying,
+    TextOut, Varying, VaryingOut,
 };
 
 /// An identifier of 64 bytes: a label, or a token of fixed length, which may come back re-enciphered.
@@ -60,7 +62,7 @@ impl Parameter {
         match self {
             Rules | RulesBoth | Pair | PairOut | PairBoth | Bits | Text => 2,
             Signature => 3,
-            Long | LongOut | LongBoth | In(_) | Out(_) | Both(_) | TextOut | Varying | Reserved => 1,
+            Long | LongOut | LongBoth | In(_) | Out(_) | Both(_) | TextOut | Varying | VaryingOut | Reserved => 1,
         }
     }
 
@@ -68,7 +70,8 @@ impl Parameter {
     #[must_use]
     pub const fn is_written(self) -> bool {
         match self {
-            RulesBoth | LongOut | LongBoth | Out(_) | Both(_) | PairOut | PairBoth | TextOut | Signature => true,
+            RulesBoth | LongOut | LongBoth | Out(_) | Both(_) | PairOut | PairBoth | TextOut | Signature
+            | VaryingOut => true,
             Rules | Long | In(_) | Pair | Bits | Text | Varying | Reserved => false,
         }
     }
@@ -147,10 +150,10 @@ verbs! {
     CSNBKYT2 = 41 [Rules, PairBoth, PairBoth, Pair, PairBoth];
     CSNBKYTX = 42 [Rules, KEY, Both(8), Both(8), KEY];
     CSNBMDG = 43 [Pair, Rules, Both(18), Both(16)];
-    CSNBMGN = 44 [KEY, Pair, Rules, Both(18), Both(9)];
+    CSNBMGN = 44 [KEY, Pair, Rules, Both(18), VaryingOut];
     CSNBMGN2 = 45 [Rules, PairBoth, Pair, PairBoth, PairOut];
     CSNBMKP = 46 [Rules, Varying];
-    CSNBMVR = 47 [KEY, Pair, Rules, Both(18), In(9)];
+    CSNBMVR = 47 [KEY, Pair, Rules, Both(18), Varying];
     CSNBMVR2 = 48 [Rules, PairBoth, Pair, PairBoth, Pair];
     CSNBOWH = 49 [Rules, Pair, PairBoth, PairOut];
     CSNBPCU = 50 [Rules, PairBoth, PairBoth, Pair, PairBoth, Varying, Varying, Varying, PairBoth, Varying, Varying, Varying, PairOut, Varying, PairOut];
@@ -225,6 +228,10 @@ impl Verb {
         match self {
             Verb::CSNBMKP if !has(&[b"FIRST   ", b"MIDDLE  ", b"LAST    "]) => Some(0),
             Verb::CSNBMKP => Some(if has(&[b"AES-MK  ", b"APKA-MK ", b"ECC-MK  "]) { 32 } else { 24 }),
+            Verb::CSNBMGN | Verb::CSNBMVR if has(&[b"HEX-9   "]) => Some(9),
+            Verb::CSNBMGN | Verb::CSNBMVR if has(&[b"MACLEN8 ", b"HEX-8   "]) => Some(8),
+            Verb::CSNBMGN | Verb::CSNBMVR if has(&[b"MACLEN6 "]) => Some(6),
+            Verb::CSNBMGN | Verb::CSNBMVR => Some(4),
             _ => None,
         }
     }

@@ -16,6 +16,9 @@ mod arguments;
 #[path = "../../fuzz_targets/cards.rs"]
 mod cards;
 #[allow(unused_attributes, reason = "a program of its own where it is fuzzed")]
+#[path = "../../fuzz_targets/cca_call.rs"]
+mod cca_call;
+#[allow(unused_attributes, reason = "a program of its own where it is fuzzed")]
 #[path = "../../fuzz_targets/coprocessor.rs"]
 mod coprocessor;
 #[allow(unused_attributes, reason = "a program of its own where it is fuzzed")]

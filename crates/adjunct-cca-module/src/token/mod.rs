@@ -1,6 +1,6 @@
 //! Key tokens: what programs hold of keys. Nothing here knows a master key.
 //!
-//! * [`des`]: 64 bytes, versions 00 and 01. [`aes`]: 64 bytes, version 04. [`variable`]: version 05. [`pka`]: RSA and ECC keys, in sections.
+//! * [`des`]: 64 bytes, versions 00 and 01. [`aes`]: 64 bytes, version 04. [`variable`]: version 05. [`pka`]: RSA and ECC keys, in sections; [`skeleton`]: those without a key.
 //!
 //! A token that is read is one that could be written: lengths fit, what is reserved is zero, and of tokens of 64 bytes the validation value is right, so that each bit
 //! that is flipped shows. Of a token of variable length all but the pattern is bound to the key by AESKW.
@@ -8,6 +8,7 @@
 pub mod aes;
 pub mod des;
 pub mod pka;
+pub mod skeleton;
 pub mod variable;
 
 use crate::error::{Result, fail};

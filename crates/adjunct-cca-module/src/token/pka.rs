@@ -120,6 +120,38 @@ fn ecc_associated(curve: u8, bits: u16, usage: u8) -> [u8; 16] {
 }
 
 impl Key {
+    /// The private part.
+    #[must_use]
+    pub fn private(&self) -> Option<&Private> {
+        match self {
+            Key::Rsa { private, .. } => private.as_ref().map(|(private, ..)| private),
+            Key::Ecc { private, .. } => private.as_ref().map(|(private, _)| private),
+        }
+    }
+
+    /// The key with another private part of the same form.
+    #[must_use]
+    pub fn with_private(mut self, new: Private) -> Key {
+        match &mut self {
+            Key::Rsa { private: Some((private, ..)), .. } | Key::Ecc { private: Some((private, _)), .. } => {
+                *private = new
+            }
+            _ => {}
+        }
+        self
+    }
+
+    /// The public half.
+    #[must_use]
+    pub fn public(&self) -> Key {
+        let mut public = self.clone();
+        match &mut public {
+            Key::Rsa { private, .. } => *private = None,
+            Key::Ecc { private, .. } => *private = None,
+        }
+        public
+    }
+
     /// Reads the token that an identifier begins with; what is behind it is not looked at.
     ///
     /// # Errors
@@ -297,5 +329,18 @@ impl Private {
                 aeskw::unwrap(&opk[..], associated, payload)
             }
         }
+    }
+
+    /// The same key under another master key: its object protection key is wrapped anew.
+    ///
+    /// # Errors
+    /// 8/47 where the object protection key was not wrapped so.
+    pub fn rewrapped(&self, from: &[u8], to: &[u8], mkvp: Mkvp) -> Result<Private> {
+        let mut made = self.clone();
+        if let Private::Wrapped { mkvp: pattern, opk, .. } = &mut made {
+            *opk = aeskw::wrap_opk(to, &*aeskw::unwrap_opk(from, opk)?)?;
+            *pattern = mkvp;
+        }
+        Ok(made)
     }
 }

@@ -213,6 +213,13 @@ impl Token {
         out
     }
 
+    /// Whether all parts of the key came, by the first two bits of the second management field: 00; 01 where no part is missing and nobody has said that it is
+    /// complete, 10 and 11 where one and two parts at least are missing.
+    #[must_use]
+    pub fn is_complete(&self) -> bool {
+        self.management.get(1).is_none_or(|field| field & 0xc000 == 0)
+    }
+
     /// Bytes of the block that AESKW makes of a key of so many bytes.
     #[must_use]
     pub fn block(&self, key: usize) -> usize {

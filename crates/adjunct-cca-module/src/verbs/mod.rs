@@ -12,6 +12,7 @@ mod hmac;
 mod mac;
 mod master;
 mod pka;
+mod query;
 mod random;
 mod sym;
 mod test;
@@ -27,6 +28,8 @@ type Run = fn(&mut Context<'_>) -> Result<Code>;
 /// What does a verb, and the access control point that it needs beside those of keywords.
 fn find(verb: Verb) -> Option<(Run, Option<u16>)> {
     Some(match verb {
+        Verb::CSUACFV => (query::version, None),
+        Verb::CSUACFQ => (query::facility, None),
         Verb::CSNBMKP => (master::process, None),
         Verb::CSNBRNG => (random::eight, None),
         Verb::CSNBRNGL => (random::long, None),

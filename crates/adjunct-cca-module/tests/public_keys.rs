@@ -2,7 +2,7 @@
 
 mod card;
 
-use adjunct::ops::rsa;
+use adjunct::ops::rsa as core;
 use adjunct_cca_wire::code::Code;
 use adjunct_cca_wire::message::Value;
 use adjunct_cca_wire::verb::Verb;
@@ -145,8 +145,8 @@ fn private_keys_follow_a_change_of_the_master_key() {
 #[test]
 fn public_rsa_keys_encrypt_and_verify() {
     let card = Card::ready();
-    let key = rsa::Key::generate(2048, &[1, 0, 1], None).unwrap();
-    let n = key.number(rsa::Part::N).unwrap().unwrap();
+    let key = core::Key::generate(2048, &[1, 0, 1], None).unwrap();
+    let n = key.number(core::Part::N).unwrap().unwrap();
     let values = [&[8, 0, 1, 0, 0, 3, 0, 0][..], &n, &[1, 0, 1]].concat();
     let token = build(&card, b"RSA-PUBL", &values).1[8].clone().unwrap();
     assert_eq!(public(&card, &token), token);
@@ -161,11 +161,11 @@ fn public_rsa_keys_encrypt_and_verify() {
         block
     };
     let mut block = opened(b"PKCS-1.2", b"a key");
-    let length = rsa::pkcs1_decode(&mut block[..]).unwrap();
+    let length = core::pkcs1_decode(&mut block[..]).unwrap();
     assert_eq!(block[..length], *b"a key");
-    for (rules, method) in [(&b"PKCSOAEP"[..], &rsa::SHA1), (b"PKCSOAEPSHA-256 ", &adjunct::ops::digest::SHA256)] {
+    for (rules, method) in [(&b"PKCSOAEP"[..], &core::SHA1), (b"PKCSOAEPSHA-256 ", &adjunct::ops::digest::SHA256)] {
         let mut block = opened(rules, b"a key");
-        assert_eq!(rsa::oaep_decode(method, method, &[], &mut block[..]).unwrap(), b"a key");
+        assert_eq!(core::oaep_decode(method, method, &[], &mut block[..]).unwrap(), b"a key");
     }
     assert_eq!(opened(b"ZERO-PAD", b"a key")[251..], *b"a key");
     assert_eq!(encrypt(b"PKCS-1.2", &[1; 246], 256).0, Code::LENGTH);
@@ -173,8 +173,59 @@ fn public_rsa_keys_encrypt_and_verify() {
     assert_eq!(encrypt(b"PKCS-1.2SHA-1   ", &[1; 16], 256).0, Code::KEYWORDS);
 
     let mut signature = [0; 256];
-    key.sign(rsa::Signature::Pkcs1(None), b"DigestInfo", &mut signature).unwrap();
+    key.sign(core::Signature::Pkcs1(None), b"DigestInfo", &mut signature).unwrap();
     assert_eq!(verify(&card, b"PKCS-1.1", &token, b"DigestInfo", &signature), Code::OK);
     assert_eq!(verify(&card, b"PKCS-1.1", &token, b"digestInfo", &signature), Code::BAD_SIGNATURE);
     assert_eq!(verify(&card, b"ECDSA   ", &token, b"digestInfo", &signature), Code::KEYWORDS);
+}
+
+fn rsa(card: &Card, usage: &[u8], bits: u16, e: &[u8]) -> Vec<u8> {
+    let values = [&bits.to_be_bytes()[..], &[0, 0], &(e.len() as u16).to_be_bytes(), &[0; 12], e, &[0; 100]].concat();
+    let (code, results) = build(card, &[b"RSA-AESC", usage].concat(), &values);
+    assert_eq!(code, Code::OK);
+    let skeleton = [&results[8].clone().unwrap()[..], &[0; 500]].concat();
+    let values = [b(b"MASTER  "), b(&[]), b(&skeleton), b(&[0; 64]), b(&[0; 2500])];
+    card.done(Verb::CSNDPKG, &values)[4].clone().unwrap()
+}
+
+/// As openCryptoki makes and uses its keys. What is decrypted was encrypted, what is signed verifies, and padding that is wrong has its codes.
+#[test]
+fn rsa_keys_sign_and_decrypt() {
+    let card = Card::ready();
+    let key = rsa(&card, b"KEY-MGMT", 1024, &[1, 0, 1]);
+    assert_eq!((key[0], key[8], key[124..132] == [0; 8]), (0x1f, 0x31, false), "section 31, the pattern at 116 of it");
+    let public = public(&card, &key);
+    let pke = |rules: &[u8], value: &[u8]| {
+        let values = [b(rules), b(value), b(&[]), b(&public), Value::Room(128)];
+        card.done(Verb::CSNDPKE, &values)[4].clone().unwrap()
+    };
+    let pkd = |rules: &[u8], text: &[u8]| {
+        let (code, results) = card.call(Verb::CSNDPKD, &[b(rules), b(text), b(&[]), b(&key), Value::Room(128)]);
+        (code, results[4].clone())
+    };
+    for rules in [&b"PKCS-1.2"[..], b"PKCSOAEP", b"PKCSOAEPSHA-256 "] {
+        assert_eq!(pkd(rules, &pke(rules, b"a key")), (Code::OK, Some(b"a key".to_vec())));
+    }
+    let block = [&[0; 123][..], b"a key"].concat();
+    assert_eq!(pkd(b"ZERO-PAD", &pke(b"ZERO-PAD", b"a key")), (Code::OK, Some(block)));
+    assert_eq!(pkd(b"PKCS-1.2", &pke(b"ZERO-PAD", b"a key")), (Code::PADDING, None));
+    assert_eq!(pkd(b"PKCSOAEP", &pke(b"PKCS-1.2", b"a key")), (Code::OAEP, None));
+    assert_eq!(pkd(b"PKCSOAEP", &[0xff; 128]), (Code::OAEP, None), "not below the modulus");
+    for scheme in [b"PKCS-1.1", b"ZERO-PAD"] {
+        let values = [b(scheme), b(&key), b(b"DigestInfo"), Value::Room(256)];
+        let signature = card.done(Verb::CSNDDSG, &values)[3].clone().unwrap();
+        assert_eq!((signature.len(), &signature[..8]), (136, &[0, 0, 0, 0, 0, 0, 4, 0][..]));
+        assert_eq!(verify(&card, scheme, &public, b"DigestInfo", &signature[8..]), Code::OK);
+        assert_eq!(verify(&card, scheme, &public, b"digestInfo", &signature[8..]), Code::BAD_SIGNATURE);
+    }
+    let signing = rsa(&card, b"SIG-ONLY", 512, &[3]);
+    let values = [b(b"PKCS-1.2"), b(&[0; 64]), b(&[]), b(&signing), Value::Room(128)];
+    assert_eq!(card.call(Verb::CSNDPKD, &values).0, Code::CONTROL_VECTOR);
+    let random = rsa(&card, b"KM-ONLY ", 1024, &[]);
+    assert_eq!(
+        card.call(Verb::CSNDDSG, &[b(b"PKCS-1.1"), b(&random), b(&[1; 20]), Value::Room(256)]).0,
+        Code::CONTROL_VECTOR
+    );
+    let values = [&4096_u16.to_be_bytes()[..], &[0; 16]].concat();
+    assert_eq!(build(&card, b"RSA-AESC", &values).0, Code::RSA_SIZE, "a random exponent of a large key");
 }

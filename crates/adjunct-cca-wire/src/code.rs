@@ -57,6 +57,7 @@ codes! {
     PADDING 8 66 "PKCS #1 padding is wrong."
     LENGTH 8 72 "A length is too small or too large."
     ACCESS 8 90 "Access control refuses the service. So is answered, too, what the coprocessor has not got."
+    RSA_SIZE 8 121 "The size, or the public exponent, of an RSA key is not allowed."
     WEAK_MASTER_KEY 8 703 "A third of the new master key is a weak DES key."
     PKA_TOKEN 8 770 "A field of a PKA token is not valid, or its size is not supported."
     CURVE 8 874 "The curve is not supported."

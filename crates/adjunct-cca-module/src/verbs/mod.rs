@@ -63,6 +63,7 @@ fn find(verb: Verb) -> Option<(Run, Option<u16>)> {
         Verb::CSNDKTC => (pka::change, None),
         Verb::CSNDDSG => (pka::sign::generate, Some(0x0100)),
         Verb::CSNDDSV => (pka::sign::verify, Some(0x0101)),
+        Verb::CSNDPKD => (pka::decipher, Some(0x011f)),
         Verb::CSNDPKE => (pka::encipher, Some(0x011e)),
         _ => return None,
     })

@@ -1,12 +1,12 @@
-//! Verbs of public-key algorithms: ECC keys, and public RSA keys.
+//! Verbs of public-key algorithms: ECC and RSA keys.
 
 pub(super) mod build;
 pub(super) mod sign;
 
 use crate::context::{Bytes, Context};
 use crate::error::{Fault, Result, ensure, fail};
-use crate::token::pka::{Key, Private};
-use crate::token::skeleton::Skeleton;
+use crate::token::pka::{self, Key, Private};
+use crate::token::skeleton::{RsaSkeleton, Skeleton};
 use crate::verbs::change::{TO, To};
 use adjunct::ops::digest::{Method, SHA1, SHA224, SHA256, SHA384, SHA512};
 use adjunct::ops::ec::{Form, Group, MAX_POINT};
@@ -62,6 +62,9 @@ pub(super) fn generate(context: &mut Context<'_>) -> Result<Code> {
     rules.needed(&[(b"MASTER  ", ())])?;
     rules.end()?;
     ensure(context.request.bytes(1).is_empty(), Code::LENGTH)?;
+    if RsaSkeleton::is(context.request.bytes(2)) {
+        return generate_rsa(context);
+    }
     let Skeleton { curve, bits, usage } = Skeleton::parse(context.request.bytes(2))?;
     let group = group(curve, bits)?;
     let domain = context.domain.clone();
@@ -73,6 +76,76 @@ pub(super) fn generate(context: &mut Context<'_>) -> Result<Code> {
     let private = Private::of_ecc(master.secret(), master.mkvp(), curve, bits, usage, scalar)?;
     let token = Key::Ecc { private: Some((private, usage)), curve, bits, public }.to_bytes()?;
     context.give(4, Zeroizing::new(token))?;
+    Ok(Code::OK)
+}
+
+fn generate_rsa(context: &mut Context<'_>) -> Result<Code> {
+    let RsaSkeleton { bits, e, usage } = RsaSkeleton::parse(context.request.bytes(2))?;
+    let domain = context.domain.clone();
+    let master = domain.apka.sealing()?;
+    let key = rsa::Key::generate_any(bits.into(), &e).map_err(|_| Fault(Code::RSA_SIZE))?;
+    let number = |part| key.number(part)?.ok_or(Fault(Code::INTERNAL));
+    let numbers = [rsa::Part::P, rsa::Part::Q, rsa::Part::Dp, rsa::Part::Dq, rsa::Part::Qinv];
+    let [p, q, dp, dq, u] = numbers.map(number);
+    let (p, q, dp, dq, u, n) = (p?, q?, dp?, dq?, u?, number(rsa::Part::N)?);
+    let numbers: [&[u8]; 5] = [&p, &q, &dp, &dq, &u];
+    let private = Private::of_rsa(master.secret(), master.mkvp(), usage, &numbers, &n, &e)?;
+    let form = pka::Form::Crt(numbers.map(<[u8]>::len));
+    let token = Key::Rsa { private: Some((private, form, usage)), n: n.to_vec(), e }.to_bytes()?;
+    context.give(4, Zeroizing::new(token))?;
+    Ok(Code::OK)
+}
+
+/// The private key, opened, of an internal token of an RSA key with CRT; the usage byte, and bytes of the modulus.
+fn rsa_private(context: &mut Context<'_>, at: usize) -> Result<(rsa::CrtKey, u8, usize)> {
+    let (key, secret) = private(context, at)?;
+    let Key::Rsa { private: Some((_, pka::Form::Crt(lengths), usage)), n, .. } = key else {
+        return fail(Code::PKA_TOKEN);
+    };
+    let mut rest = &secret[..];
+    let mut next = |length: usize| -> Result<&[u8]> {
+        let (number, after) = rest.split_at_checked(length).ok_or(Fault(Code::PKA_TOKEN))?;
+        rest = after;
+        Ok(number)
+    };
+    let [p, q, dp, dq, qinv] = lengths.map(&mut next);
+    let crt = rsa::Crt { p: p?, q: q?, dp: dp?, dq: dq?, qinv: qinv? };
+    let key = rsa::CrtKey::new(&crt).map_err(|_| Fault(Code::PKA_TOKEN))?;
+    ensure(key.bits() == rsa::bits(&n), Code::PKA_TOKEN)?;
+    Ok((key, usage, n.len()))
+}
+
+/// CSNDPKD: decryption by a private RSA key. What is wrong with a padding does not show in time.
+pub(super) fn decipher(context: &mut Context<'_>) -> Result<Code> {
+    const OUT: usize = 4;
+    let mut rules = context.rules(0, 1, 2)?;
+    let padding = rules.needed(&PADDINGS)?;
+    let hash = rules.one(&HASHES)?;
+    rules.end()?;
+    ensure(hash.is_none() || padding == Padding::Oaep, Code::KEYWORDS)?;
+    let (key, usage, size) = rsa_private(context, 3)?;
+    // A key for signatures alone decrypts nothing.
+    ensure(usage & 0x80 != 0, Code::CONTROL_VECTOR)?;
+    let text = context.request.bytes(1);
+    ensure(text.len() == size, Code::LENGTH)?;
+    let mut block = adjunct::memory::zeros(size)?;
+    let wrong = if padding == Padding::Oaep { Code::OAEP } else { Code::PADDING };
+    ensure(key.takes(text), wrong)?;
+    key.private(text, &mut block)?;
+    let hash = hash.unwrap_or(&SHA1);
+    // One path: the buffer is there before the padding is looked at.
+    let mut out = adjunct::memory::zeros(size)?;
+    let found = match padding {
+        Padding::Pkcs1 => rsa::pkcs1_decode(&mut block).map(|length| &block[..length]),
+        Padding::Oaep => rsa::oaep_decode(hash, hash, &[], &mut block),
+        Padding::Zeros => Ok(&block[..]),
+    };
+    let good = found.is_ok();
+    let found = found.unwrap_or_default();
+    out[..found.len()].copy_from_slice(found);
+    out.truncate(found.len());
+    ensure(good, wrong)?;
+    context.give(OUT, out)?;
     Ok(Code::OK)
 }
 
@@ -111,20 +184,24 @@ enum Padding {
     Zeros,
 }
 
+const PADDINGS: [(&[u8; 8], Padding); 3] =
+    [(b"PKCS-1.2", Padding::Pkcs1), (b"PKCSOAEP", Padding::Oaep), (b"ZERO-PAD", Padding::Zeros)];
+
+const HASHES: [(&[u8; 8], &Method); 5] = [
+    (b"SHA-1   ", &SHA1),
+    (b"SHA-224 ", &SHA224),
+    (b"SHA-256 ", &SHA256),
+    (b"SHA-384 ", &SHA384),
+    (b"SHA-512 ", &SHA512),
+];
+
 /// CSNDPKE: encryption by a public RSA key.
 pub(super) fn encipher(context: &mut Context<'_>) -> Result<Code> {
     const OUT: usize = 4;
     let mut rules = context.rules(0, 1, 2)?;
     let padding =
         rules.needed(&[(b"PKCS-1.2", Padding::Pkcs1), (b"PKCSOAEP", Padding::Oaep), (b"ZERO-PAD", Padding::Zeros)])?;
-    let methods: [(&[u8; 8], &'static Method); 5] = [
-        (b"SHA-1   ", &SHA1),
-        (b"SHA-224 ", &SHA224),
-        (b"SHA-256 ", &SHA256),
-        (b"SHA-384 ", &SHA384),
-        (b"SHA-512 ", &SHA512),
-    ];
-    let hash = rules.one(&methods)?;
+    let hash = rules.one(&HASHES)?;
     rules.end()?;
     ensure(hash.is_none() || padding == Padding::Oaep, Code::KEYWORDS)?;
     let Key::Rsa { n, e, .. } = Key::parse(context.request.bytes(3))? else { return fail(Code::PKA_TOKEN) };

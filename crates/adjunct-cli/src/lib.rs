@@ -11,6 +11,7 @@ mod diff;
 pub mod doctor;
 mod ep11;
 pub mod generate;
+mod grep11;
 mod help;
 pub mod info;
 pub mod java;
@@ -78,6 +79,7 @@ enum Command {
     Token(token::Args),
     Cards(cards::Args),
     Ep11(ep11::Args),
+    Grep11(grep11::Args),
     Top(watch::top::Args),
     Exporter(watch::exporter::Args),
     Check(watch::check::Args),
@@ -108,6 +110,7 @@ impl Cli {
             Command::Token(args) => token::run(&args),
             Command::Cards(args) => cards::run(&args),
             Command::Ep11(args) => ep11::run(&args),
+            Command::Grep11(args) => grep11::run(&args),
             Command::Top(args) => watch::top::run(&args),
             Command::Check(args) => watch::check::run(&args),
             Command::Exporter(args) => watch::exporter::run(&args),

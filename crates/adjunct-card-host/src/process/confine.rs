@@ -144,6 +144,9 @@ const PLAIN: &[libc::c_long] = &[
     libc::SYS_rt_sigreturn,
     libc::SYS_sigaltstack,
     libc::SYS_sched_yield,
+    // How a thread is scheduled, before its first operation in a batch, and on which CPU it runs.
+    libc::SYS_sched_getattr,
+    libc::SYS_getcpu,
     libc::SYS_getpid,
     libc::SYS_gettid,
     libc::SYS_tgkill,

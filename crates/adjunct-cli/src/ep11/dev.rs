@@ -49,6 +49,15 @@ struct Daemon {
     folder: Folder,
 }
 
+/// A private coprocessor, which ends with this value.
+pub(crate) struct Coprocessor {
+    daemon: Daemon,
+    keys: Value,
+    files: PathBuf,
+    keep: Option<PathBuf>,
+    _temporary: tempfile::TempDir,
+}
+
 impl Drop for Daemon {
     fn drop(&mut self) {
         if let Some(pid) = Pid::from_raw(self.child.id().cast_signed()) {
@@ -69,7 +78,7 @@ fn at(path: &Path) -> impl Fn(std::io::Error) -> Failure + '_ {
 }
 
 /// A file beside this program, or in the folders where packages put it.
-fn beside(names: &[&str]) -> Option<PathBuf> {
+pub(crate) fn beside(names: &[&str]) -> Option<PathBuf> {
     let own = std::env::current_exe().ok().and_then(|path| path.parent().map(Path::to_owned));
     let path = std::env::var_os("PATH").unwrap_or_default();
     let programs = std::env::split_paths(&path).collect::<Vec<_>>();
@@ -104,41 +113,87 @@ fn make_credential(keep: &Path) -> Result<(), Failure> {
 /// Runs the subcommand.
 pub(super) fn run(args: &Args) -> Result<ExitCode, Failure> {
     catch_interrupts();
-    let program =
-        beside(&["adjunctd"]).ok_or_else(|| Failure::new("adjunctd is not beside this program, nor in PATH"))?;
-    let temporary = tempfile::Builder::new().prefix("adjunct-ep11-").tempdir().map_err(at(&std::env::temp_dir()))?;
-    let folder = Folder::at(runtime().unwrap_or_else(|| temporary.path().to_owned()));
-    let seal = match &args.keep {
-        Some(keep) => {
-            make_credential(keep)?;
-            "credential"
-        }
-        None => "none",
-    };
-    let config = temporary.path().join("cards.conf");
-    let text = format!("[[card]]\nid = 0\nmode = \"ep11\"\nseal = \"{seal}\"\nmode-bits = \"0600\"\n");
-    std::fs::write(&config, text).map_err(at(&config))?;
-    let mut command = Command::new(&program);
-    command.arg("--folder").arg(folder.path()).arg("--config").arg(&config);
-    // Whatever ends this process ends the daemon.
-    command.arg("--parent").arg(std::process::id().to_string());
-    let files = args.keep.clone().unwrap_or_else(|| temporary.path().join("files"));
-    command.arg("--files").arg(&files);
-    if let Some(keep) = &args.keep {
-        command.env("CREDENTIALS_DIRECTORY", std::path::absolute(keep).map_err(at(keep))?);
-    }
-    let child = command.spawn().map_err(at(&program))?;
-    let mut daemon = Daemon { child, folder };
-    let keys = started(&mut daemon)?;
-    tell(&daemon.folder, &keys, args, &files)?;
+    let mut coprocessor = Coprocessor::start(args.keep.as_deref())?;
+    output::print(&format!("{}Library: {}\n", coprocessor.told(), library()))?;
     loop {
         if interrupted().is_err() {
             return Ok(ExitCode::SUCCESS);
         }
-        if let Ok(Some(status)) = daemon.child.try_wait() {
-            return Err(Failure::new(format!("adjunctd has ended: {status}")));
-        }
+        coprocessor.runs()?;
         std::thread::sleep(Duration::from_millis(100));
+    }
+}
+
+fn library() -> String {
+    let library = beside(&["libep11.so.4", "libep11.so"]);
+    library.map_or_else(|| "libep11.so.4 (not found: the package adjunct brings it)".to_owned(), |path| shown(&path))
+}
+
+impl Coprocessor {
+    /// Starts one, which keeps its keys in that folder or forgets them, and waits until it serves.
+    ///
+    /// # Errors
+    /// Why it does not.
+    pub(crate) fn start(keep: Option<&Path>) -> Result<Coprocessor, Failure> {
+        let program =
+            beside(&["adjunctd"]).ok_or_else(|| Failure::new("adjunctd is not beside this program, nor in PATH"))?;
+        let temporary =
+            tempfile::Builder::new().prefix("adjunct-ep11-").tempdir().map_err(at(&std::env::temp_dir()))?;
+        let folder = Folder::at(runtime().unwrap_or_else(|| temporary.path().to_owned()));
+        let seal = match keep {
+            Some(keep) => {
+                make_credential(keep)?;
+                "credential"
+            }
+            None => "none",
+        };
+        let config = temporary.path().join("cards.conf");
+        let text = format!("[[card]]\nid = 0\nmode = \"ep11\"\nseal = \"{seal}\"\nmode-bits = \"0600\"\n");
+        std::fs::write(&config, text).map_err(at(&config))?;
+        let mut command = Command::new(&program);
+        command.arg("--folder").arg(folder.path()).arg("--config").arg(&config);
+        // Whatever ends this process ends the daemon.
+        command.arg("--parent").arg(std::process::id().to_string());
+        let files = keep.map_or_else(|| temporary.path().join("files"), Path::to_owned);
+        command.arg("--files").arg(&files);
+        if let Some(keep) = keep {
+            command.env("CREDENTIALS_DIRECTORY", std::path::absolute(keep).map_err(at(keep))?);
+        }
+        let child = command.spawn().map_err(at(&program))?;
+        let mut daemon = Daemon { child, folder };
+        let keys = started(&mut daemon)?;
+        Ok(Coprocessor { daemon, keys, files, keep: keep.map(Path::to_owned), _temporary: temporary })
+    }
+
+    /// Whether it runs.
+    ///
+    /// # Errors
+    /// That it has ended.
+    pub(crate) fn runs(&mut self) -> Result<(), Failure> {
+        match self.daemon.child.try_wait() {
+            Ok(Some(status)) => Err(Failure::new(format!("adjunctd has ended: {status}"))),
+            _ => Ok(()),
+        }
+    }
+
+    /// The folder of its sockets.
+    pub(crate) fn folder(&self) -> &Path {
+        self.daemon.folder.path()
+    }
+
+    /// What who tries it must know.
+    pub(crate) fn told(&self) -> String {
+        let kept = match &self.keep {
+            Some(keep) => format!("Its keys stay in {}, whose own files open them.", shown(keep)),
+            None => "Its keys are gone when it ends.".to_owned(),
+        };
+        let pattern = self.keys["current"].as_str().map_or_else(|| "none".to_owned(), shown);
+        format!(
+            "EP11 coprocessor 00, domain 0000, wrapping key {pattern}. Ctrl-C ends it. {kept}\n{HONEST}\n\n\
+             export ADJUNCT_CARDS_DIR={}\nAudit log: {}\n",
+            adjunct_tool::escape::word(self.folder()),
+            shown(&self.files.join("ep11-00.audit")),
+        )
     }
 }
 
@@ -165,21 +220,4 @@ fn started(daemon: &mut Daemon) -> Result<Value, Failure> {
     }
     let keys = order(&daemon.folder, DEVICE, json!({ "order": "wk-show" }))?;
     if keys["current"].is_null() { order(&daemon.folder, DEVICE, json!({ "order": "wk-begin" })) } else { Ok(keys) }
-}
-
-fn tell(folder: &Folder, keys: &Value, args: &Args, files: &Path) -> Result<(), Failure> {
-    let library = beside(&["libep11.so.4", "libep11.so"]);
-    let library = library
-        .map_or_else(|| "libep11.so.4 (not found: the package adjunct brings it)".to_owned(), |path| shown(&path));
-    let kept = match &args.keep {
-        Some(keep) => format!("Its keys stay in {}, whose own files open them.", shown(keep)),
-        None => "Its keys are gone when it ends.".to_owned(),
-    };
-    let pattern = keys["current"].as_str().map_or_else(|| "none".to_owned(), shown);
-    output::print(&format!(
-        "EP11 coprocessor 00, domain 0000, wrapping key {pattern}. Ctrl-C ends it. {kept}\n{HONEST}\n\n\
-         export ADJUNCT_CARDS_DIR={}\nAudit log: {}\nLibrary: {library}\n",
-        adjunct_tool::escape::word(folder.path()),
-        shown(&files.join("ep11-00.audit")),
-    ))
 }

@@ -1,7 +1,7 @@
 //! `adjunct ep11`: wrapping keys, control points and administrators of EP11 coprocessors, and a coprocessor for development.
 
 mod admins;
-mod dev;
+pub(crate) mod dev;
 mod names;
 mod parts;
 mod signer;

@@ -6,7 +6,7 @@ use crate::error::Rv;
 use crate::forms::{inward, outward};
 use crate::library::Said;
 use crate::targets::flag;
-use crate::template::{Kind, kind};
+use crate::template::{Kind, SAID_BY_KEY, kind};
 use adjunct_ep11_wire::attributes::{Template, Value, bit};
 use adjunct_ep11_wire::codes::{attribute, rv};
 use adjunct_ep11_wire::function::Function;
@@ -51,8 +51,7 @@ pub(crate) unsafe fn template(pointer: *const Attribute, count: usize, flags: u6
     unsafe { template_without(&[], pointer, count, flags) }
 }
 
-/// The bytes of the template of a key that comes wrapped, without what the key itself says: programs that import a clear key pass it here too, where
-/// it has no use, and it is not to leave the process in clear.
+/// The bytes of the template of a key that comes wrapped, without [`SAID_BY_KEY`].
 ///
 /// # Errors
 /// Those of [`template`].
@@ -64,10 +63,8 @@ pub(crate) unsafe fn template_of_wrapped(
     count: usize,
     flags: u64,
 ) -> Result<Zeroizing<Vec<u8>>, Rv> {
-    use attribute as a;
-    const SAID: [u32; 7] = [a::VALUE, a::MODULUS, a::EC_POINT, a::PUBLIC_KEY_INFO, a::PRIME, a::SUBPRIME, a::BASE];
     // SAFETY: the caller's attributes.
-    unsafe { template_without(&SAID, pointer, count, flags) }
+    unsafe { template_without(&SAID_BY_KEY, pointer, count, flags) }
 }
 
 /// [`template`] without attributes of some types.

@@ -89,7 +89,7 @@ impl<T: Transport> Library<T> {
     pub fn run(&self, target: &Target, function: Function, arguments: &[&[u8]]) -> Result<Said, Rv> {
         let all = arguments.iter().try_fold(0_usize, |sum, argument| sum.checked_add(argument.len()));
         if all.is_none_or(|all| all > LONGEST) {
-            return Err(Rv(rv::IBM_TRANSPORT_ERROR));
+            return Err(Rv(rv::IBM_TRANSPORT_LIMIT));
         }
         let mut request = message::request(API, function, 0, arguments);
         if target.flags & (flag::CAPTURE | flag::CAPTURE_SIZE) != 0 {
@@ -157,6 +157,15 @@ impl<T: Transport> Library<T> {
             Said::Done(answer) => query::Module::parse(answer.result(0).ok()?),
             _ => None,
         }
+    }
+
+    /// What a domain says of itself; `None` where it does not answer in that time.
+    pub fn domain(&self, member: Member, patience: Duration) -> Option<query::Domain> {
+        let arguments: [&[u8]; 2] = [&query::number::DOMAIN.to_be_bytes(), &[0; 4]];
+        let request = message::request(API, Function::GetInfo, member.domain.into(), &arguments);
+        let reply = self.transport.call(member.card, member.domain, &request, patience).ok()?;
+        let reply = Reply::parse(&reply).filter(|reply| reply.function == Function::GetInfo && reply.rv == rv::OK)?;
+        query::Domain::parse(reply.results().first()?)
     }
 }
 

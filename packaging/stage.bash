@@ -27,6 +27,11 @@ stage() {
         "${run[@]}" completions zsh "$name" >"$stage/zsh/_$name"
         "${run[@]}" completions fish "$name" >"$stage/fish/$name.fish"
     done
+    run=(${runner:+"$runner"} "$built/adjunct-grep11")
+    "${run[@]}" man --date "$date" >"$stage/man/adjunct-grep11.1"
+    "${run[@]}" completions bash >"$stage/bash/adjunct-grep11"
+    "${run[@]}" completions zsh >"$stage/zsh/_adjunct-grep11"
+    "${run[@]}" completions fish >"$stage/fish/adjunct-grep11.fish"
     packaging/licenses >"$stage/third-party-licenses"
     cp CHANGELOG.md "$stage/changelog"
     # libica, with its symbol versions, of the static library.

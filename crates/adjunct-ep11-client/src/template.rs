@@ -6,7 +6,8 @@ use adjunct_ep11_wire::codes::attribute as a;
 
 /// What the template of a key that comes wrapped need not say, because the key itself does: programs that import a clear key pass it here too, where it has
 /// no use, and it is not to leave the process in clear.
-pub const SAID_BY_KEY: [u32; 4] = [a::VALUE, a::MODULUS, a::EC_POINT, a::PUBLIC_KEY_INFO];
+pub const SAID_BY_KEY: [u32; 7] =
+    [a::VALUE, a::MODULUS, a::EC_POINT, a::PUBLIC_KEY_INFO, a::PRIME, a::SUBPRIME, a::BASE];
 
 /// What an attribute's value is in C.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

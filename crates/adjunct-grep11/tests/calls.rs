@@ -152,8 +152,8 @@ async fn encryption(c: &mut Client) {
 
 async fn signatures(c: &mut Client) {
     let pair = ec(c, SIGN, VERIFY).await;
-    assert_eq!(pair.priv_key.as_ref().unwrap().key_blobs, [pair.priv_key_bytes.clone()]);
-    assert_eq!(pair.pub_key.as_ref().unwrap().key_blobs, [pair.pub_key_bytes.clone()]);
+    assert_eq!(pair.priv_key.as_ref().unwrap().key_blobs[0], pair.priv_key_bytes);
+    assert_eq!(pair.pub_key.as_ref().unwrap().key_blobs[0], pair.pub_key_bytes);
     let (private, public) = (pair.priv_key, pair.pub_key);
     let digest = vec![5; 32];
     let request = SignSingleRequest { mech: mechanism(ECDSA), data: digest.clone(), priv_key: private.clone() };

@@ -104,6 +104,7 @@ impl Server {
         }
         let mut text = String::new();
         errors.as_mut().unwrap().read_to_string(&mut text).unwrap();
+        let _ = child.wait();
         panic!("it does not serve: {text}");
     }
 

@@ -145,7 +145,7 @@ fn private_keys_follow_a_change_of_the_master_key() {
 #[test]
 fn public_rsa_keys_encrypt_and_verify() {
     let card = Card::ready();
-    let key = core::Key::generate(2048, &[1, 0, 1], None).unwrap();
+    let key = core::RsaKey::generate(2048, &[1, 0, 1], None).unwrap();
     let n = key.number(core::Part::N).unwrap().unwrap();
     let values = [&[8, 0, 1, 0, 0, 3, 0, 0][..], &n, &[1, 0, 1]].concat();
     let token = build(&card, b"RSA-PUBL", &values).1[8].clone().unwrap();

@@ -79,7 +79,7 @@ pub(in crate::verbs) fn run(context: &mut Context<'_>) -> Result<Code> {
             } else {
                 let length = values.half()?;
                 let public = values.bytes(length.into())?;
-                if public.first() != Some(&4) || ec::Key::new(group, Some(public), None).is_err() {
+                if public.first() != Some(&4) || ec::EcKey::new(group, Some(public), None).is_err() {
                     return fail(Code::PKA_TOKEN);
                 }
                 Key::Ecc { private: None, curve, bits, public: public.to_vec() }.to_bytes()?

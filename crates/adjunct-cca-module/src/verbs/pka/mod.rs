@@ -53,8 +53,8 @@ fn private(context: &mut Context<'_>, at: usize) -> Result<(Key, Bytes)> {
 }
 
 /// A public RSA key.
-fn rsa_public(n: &[u8], e: &[u8]) -> Result<rsa::Key> {
-    rsa::Key::new(&rsa::Numbers { n, e, d: None, crt: None }).map_err(|_| Fault(Code::PKA_TOKEN))
+fn rsa_public(n: &[u8], e: &[u8]) -> Result<rsa::RsaKey> {
+    rsa::RsaKey::new(&rsa::Numbers { n, e, d: None, crt: None }).map_err(|_| Fault(Code::PKA_TOKEN))
 }
 
 pub(super) fn generate(context: &mut Context<'_>) -> Result<Code> {
@@ -69,7 +69,7 @@ pub(super) fn generate(context: &mut Context<'_>) -> Result<Code> {
     let group = group(curve, bits)?;
     let domain = context.domain.clone();
     let master = domain.apka.sealing()?;
-    let key = ec::Key::generate(group)?;
+    let key = ec::EcKey::generate(group)?;
     let mut room = [0; MAX_POINT];
     let public = key.public(Form::Uncompressed, &mut room).ok_or(Fault(Code::INTERNAL))?.to_vec();
     let scalar = key.private().ok_or(Fault(Code::INTERNAL))?;
@@ -83,7 +83,7 @@ fn generate_rsa(context: &mut Context<'_>) -> Result<Code> {
     let RsaSkeleton { bits, e, usage } = RsaSkeleton::parse(context.request.bytes(2))?;
     let domain = context.domain.clone();
     let master = domain.apka.sealing()?;
-    let key = rsa::Key::generate_any(bits.into(), &e).map_err(|_| Fault(Code::RSA_SIZE))?;
+    let key = rsa::RsaKey::generate_any(bits.into(), &e).map_err(|_| Fault(Code::RSA_SIZE))?;
     let number = |part| key.number(part)?.ok_or(Fault(Code::INTERNAL));
     let numbers = [rsa::Part::P, rsa::Part::Q, rsa::Part::Dp, rsa::Part::Dq, rsa::Part::Qinv];
     let [p, q, dp, dq, u] = numbers.map(number);

@@ -60,7 +60,7 @@ pub(in crate::verbs) fn generate(context: &mut Context<'_>) -> Result<Code> {
     let group = group(curve, bits)?;
     let length = 2 * group.field_len();
     ensure(context.request.room(SIGNATURE) >= length, Code::LENGTH)?;
-    let key = ec::Key::new(group, None, Some(&scalar)).map_err(|_| Fault(Code::TOKEN))?;
+    let key = ec::EcKey::new(group, None, Some(&scalar)).map_err(|_| Fault(Code::TOKEN))?;
     // Its length in bits goes before it.
     let mut out = Zeroizing::new(vec![0; 8 + length]);
     out[..8].copy_from_slice(&(length as u64 * 8).to_be_bytes());
@@ -78,7 +78,7 @@ pub(in crate::verbs) fn verify(context: &mut Context<'_>) -> Result<Code> {
     let good = match (Key::parse(context.request.bytes(KEY))?, scheme) {
         (Key::Ecc { curve, bits, public, .. }, Scheme::Ecdsa) => {
             let group = group(curve, bits)?;
-            let key = ec::Key::new(group, Some(&public), None).map_err(|_| Fault(Code::PKA_TOKEN))?;
+            let key = ec::EcKey::new(group, Some(&public), None).map_err(|_| Fault(Code::PKA_TOKEN))?;
             signature.len() == 2 * group.field_len() && key.verify_pair(hash, signature)?
         }
         // The hash comes as DigestInfo: the program has encoded it.

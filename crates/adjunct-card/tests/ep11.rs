@@ -58,7 +58,8 @@ impl Daemon {
 
     fn command(&self, settings: &str) -> Command {
         let config = self.folder.path().join("cards.conf");
-        let card = format!("[[card]]\nid = 1\nmode = \"ep11\"\ndomains = [5, 6]\nworkers = 2\n{settings}\n");
+        let workers = if settings.contains("workers") { "" } else { "workers = 2\n" };
+        let card = format!("[[card]]\nid = 1\nmode = \"ep11\"\ndomains = [5, 6]\n{workers}{settings}\n");
         std::fs::write(&config, card).unwrap();
         let mut command = Command::new(env!("CARGO_BIN_EXE_adjunctd"));
         command.arg("--folder").arg(self.folder.path()).arg("--config").arg(config);
@@ -213,6 +214,33 @@ fn a_domain_serves_its_own_keys_of_any_length_of_data() {
     assert_eq!((status, reply.rv), (0, rv::IBM_TRANSPORT_ERROR));
     assert!(daemon.order(None, json!({ "order": "nothing" })).unwrap_err().contains("no order \"nothing\""));
     assert_eq!(daemon.audited(), ["start", "wk-begin", "wk-begin", "wk-begin"]);
+}
+
+/// Eight programs at once encipher so much by triple DES that the card's threads do it in lanes: the card's filter of system calls lets them.
+#[test]
+fn threads_of_a_card_share_lanes() {
+    let daemon = Daemon::start("workers = 8");
+    daemon.wk("wk-begin").unwrap();
+    let generate = Mechanism::plain(mechanism::DES3_KEY_GEN).to_bytes();
+    let mut template = Template::default();
+    template.set_flag(attribute::ENCRYPT, true).unwrap();
+    let (code, key) = daemon.program(5).call(Function::GenerateKey, &[&generate, &template.to_bytes(), b""]);
+    assert_eq!(code, rv::OK);
+    let cbc = Mechanism { kind: mechanism::DES3_CBC, parameter: Parameter::Bytes(&[7; 8]) }.to_bytes();
+    let (data, key) = (vec![3; 32 << 10], &key[0]);
+    let begin = std::sync::Barrier::new(8);
+    std::thread::scope(|scope| {
+        for _ in 0..8 {
+            scope.spawn(|| {
+                let program = daemon.program(5);
+                begin.wait();
+                for _ in 0..40 {
+                    assert_eq!(program.call(Function::EncryptSingle, &[key, &cbc, &data]).0, rv::OK);
+                }
+            });
+        }
+    });
+    assert_eq!(daemon.audited().iter().filter(|event| *event == "start").count(), 1);
 }
 
 #[test]

@@ -11,7 +11,7 @@ pub const LANES: usize = 8;
 #[derive(Debug)]
 pub struct Kernel {
     /// IFMA instructions of a call.
-    pub instructions: u64,
+    pub instructions: Option<u64>,
     /// A call of the kernel.
     pub work: Work,
 }

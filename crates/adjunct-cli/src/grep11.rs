@@ -65,7 +65,8 @@ struct Server(Child);
 
 impl Drop for Server {
     fn drop(&mut self) {
-        if let Some(pid) = Pid::from_raw(self.0.id().cast_signed()) {
+        // One that was waited for has no number any more: it may be another's.
+        if let (Ok(None), Some(pid)) = (self.0.try_wait(), Pid::from_raw(self.0.id().cast_signed())) {
             let _ = kill_process(pid, Signal::TERM);
         }
         let limit = Instant::now() + ENDS_IN;

@@ -79,7 +79,7 @@ fn read(path: &Path) -> Result<Settings, String> {
     let text = std::fs::read_to_string(path).map_err(|error| format!("{}: {error}", path.display()))?;
     let (settings, unknown) = Settings::parse(path, &text)?;
     settings.level.set();
-    unknown.iter().for_each(|line| log::line(Level::Warning, line));
+    unknown.iter().for_each(|line| log::always(line));
     Ok(settings)
 }
 

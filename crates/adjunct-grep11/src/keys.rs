@@ -2,8 +2,10 @@
 
 use crate::engine::Engine;
 use crate::failure::Failure;
-use crate::pb::KeyBlob;
+use crate::pb::attribute_value::OneAttr;
+use crate::pb::{AttributeValue, KeyBlob};
 use crate::template::Attributes;
+use adjunct_ep11_client::template::{Kind, kind};
 use adjunct_ep11_wire::blob;
 use adjunct_ep11_wire::codes::{attribute, rv};
 use adjunct_ep11_wire::spki::Maced;
@@ -42,13 +44,33 @@ pub fn with<const N: usize, R>(
     }
 }
 
-/// The KeyBlob of a new key: with what its template said, but for values.
+/// Attributes with bytes that are public: names, numbers of public keys, domain parameters. CKA_LABEL and CKA_ID are programs' own, and EP11 knows neither.
+const PUBLIC: [u32; 12] = [
+    0x3,
+    0x102,
+    attribute::MODULUS,
+    attribute::PUBLIC_EXPONENT,
+    attribute::PUBLIC_KEY_INFO,
+    attribute::PRIME,
+    attribute::SUBPRIME,
+    attribute::BASE,
+    attribute::EC_PARAMS,
+    attribute::EC_POINT,
+    attribute::IBM_STRUCT_PARAMS,
+    attribute::IBM_PQC_PARAMS,
+];
+
+/// Whether an attribute of a template may be told again: not bytes that may be secret, as a private key's numbers or a session.
+fn is_public(of: u64, value: &AttributeValue) -> bool {
+    let Ok(of) = u32::try_from(of) else { return false };
+    let plain = matches!(value.one_attr, Some(OneAttr::AttributeTf(_) | OneAttr::AttributeI(_)));
+    plain || PUBLIC.contains(&of) || matches!(kind(of), Some(Kind::Boolean | Kind::Number))
+}
+
+/// The KeyBlob of a new key: with what its template said, but for what may be secret. Clients store it as it is.
 pub fn made(blob: &[u8], template: &Attributes) -> KeyBlob {
-    let mut attributes = template.clone();
-    for secret in [attribute::VALUE, attribute::IBM_MACKEY] {
-        attributes.remove(&secret.into());
-    }
-    several(vec![blob.to_vec()], attributes)
+    let told = template.iter().filter(|(of, value)| is_public(**of, value));
+    several(vec![blob.to_vec()], told.map(|(of, value)| (*of, value.clone())).collect())
 }
 
 /// A KeyBlob with blobs of one key.
@@ -72,4 +94,22 @@ pub fn object(bytes: &[u8]) -> Vec<Vec<u8>> {
         }
     }
     vec![bytes.to_vec()]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_keyblob_tells_nothing_secret_of_its_template() {
+        let bytes = || AttributeValue { one_attr: Some(OneAttr::AttributeB(vec![1])) };
+        let number = AttributeValue { one_attr: Some(OneAttr::AttributeI(32)) };
+        // CKA_VALUE, CKA_PRIVATE_EXPONENT to CKA_COEFFICIENT, a session, a MAC's key, and one that nobody knows.
+        let secret = [0x11, 0x123, 0x124, 0x125, 0x126, 0x127, 0x128, 0x8001_000f, 0x8002_0002, 0x9999];
+        let public = [0x3, 0x102, 0x103, 0x120, 0x122, 0x180];
+        let mut template: Attributes = secret.into_iter().chain(public).map(|of| (of, bytes())).collect();
+        template.insert(0x161, number);
+        let told: Vec<u64> = made(&[7], &template).attributes.into_keys().collect();
+        assert_eq!(told, [&public[..4], &[0x122, 0x161, 0x180]].concat());
+    }
 }

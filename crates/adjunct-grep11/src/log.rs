@@ -41,17 +41,26 @@ pub fn shows(level: Level) -> bool {
     level as u8 <= LEVEL.load(Ordering::Relaxed)
 }
 
+/// Writes a warning at any level: of what lets in who should not be.
+pub fn always(text: &str) {
+    write(Level::Warning, text);
+}
+
 /// Writes a line, without characters that a terminal would obey.
 pub fn line(level: Level, text: &str) {
     if shows(level) {
-        let text: String = text.chars().map(|letter| if letter.is_control() { '?' } else { letter }).collect();
-        let name = match level {
-            Level::Error => "error",
-            Level::Warning => "warning",
-            Level::Info => "info",
-            Level::Debug => "debug",
-        };
-        // Nobody reads it any more: the calls go on.
-        let _ = writeln!(std::io::stderr().lock(), "adjunct-grep11: {name}: {text}");
+        write(level, text);
     }
+}
+
+fn write(level: Level, text: &str) {
+    let text: String = text.chars().map(|letter| if letter.is_control() { '?' } else { letter }).collect();
+    let name = match level {
+        Level::Error => "error",
+        Level::Warning => "warning",
+        Level::Info => "info",
+        Level::Debug => "debug",
+    };
+    // Nobody reads it any more: the calls go on.
+    let _ = writeln!(std::io::stderr().lock(), "adjunct-grep11: {name}: {text}");
 }

@@ -108,13 +108,10 @@ pub async fn run(settings: Settings) -> Result<(), String> {
     };
     let who = if tokens.is_some() { ", bearer tokens" } else { "" };
     if settings.is_exposed() {
-        log::line(
-            Level::Warning,
-            &format!("{address}: plaintext: whoever is on the way reads and changes what is sent"),
-        );
+        log::always(&format!("{address}: plaintext: whoever is on the way reads and changes what is sent"));
     }
     if tokens.is_none() && settings.tls.as_ref().is_none_or(|tls| tls.clients.is_none()) && !listen.ip().is_loopback() {
-        log::line(Level::Warning, &format!("{address}: whoever connects may use the keys: set tokens or mutual TLS"));
+        log::always(&format!("{address}: whoever connects may use the keys: set tokens or mutual TLS"));
     }
     let service = Service {
         engine,

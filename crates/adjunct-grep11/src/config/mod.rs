@@ -341,6 +341,15 @@ adjunct:
             ("ep11crypto: {connection: {tls: {enabled: true, keyfile: k}}}", "without certfile"),
             ("ep11crypto: {connection: {tls: {enabled: true, certfile: c, keyfile: k, mutual: true}}}", "cacert"),
             ("adjunct: {limits: {requests: 0}}", "1 to 4096"),
+            // What says who is let in is never left out.
+            ("adjunct: {token: t}", "s.yaml:1: adjunct.token: no key"),
+            ("adjunct:\n  tokens: [t]\n", "s.yaml:2: adjunct.tokens: no key"),
+            ("adjunct: {tokens: }", "s.yaml:1: adjunct.tokens: a value is wanted"),
+            (
+                "ep11crypto: {connection: {tls: {enabled: true, mutal: true}}}",
+                "ep11crypto.connection.tls.mutal: no key",
+            ),
+            ("ep11crypto: {domain: \"01.05\"}\n---\nadjunct: {tokens: t}\n", "s.yaml:3: a second document"),
         ] {
             let told = parse(text).unwrap_err();
             assert!(told.contains(why) && told.lines().count() == 1, "{text}: {told}");

@@ -136,10 +136,19 @@ pub fn read(
         let line = error.marker().line().max(1);
         format!("{}:{line}: no YAML: {}", file.display(), error.info().lines().next().unwrap_or_default())
     })?;
-    match all.first() {
-        None => Ok(()),
-        Some(root) => section(file, root, &mut Vec::new(), unknown, &mut take),
+    match &all[..] {
+        [] => Ok(()),
+        [root] => section(file, root, &mut Vec::new(), unknown, &mut take),
+        [_, second, ..] => {
+            let line = second.span.start.line().max(1);
+            Err(format!("{}:{line}: a second document: the file has one", file.display()))
+        }
     }
+}
+
+/// Whether a key is of a section that says who is let in, and how.
+fn decides_who(path: &[&str]) -> bool {
+    matches!(path, ["adjunct", _]) || path.starts_with(&["ep11crypto", "connection", "tls"])
 }
 
 fn section<'a>(
@@ -168,10 +177,22 @@ fn section<'a>(
             section(file, value, path, unknown, take)?;
         } else {
             let known = match &value.data {
+                // Nothing is no value of what is adjunct's own; IBM's file has keys with nothing.
+                YamlData::Value(Scalar::Null) if path.first() == Some(&"adjunct") => {
+                    return Err(format!("{}:{at}: {}: a value is wanted here", file.display(), path.join(".")));
+                }
                 YamlData::Value(Scalar::Null) => true,
                 YamlData::Value(scalar) => take(path, &Node { file, line: at, path: path.join("."), value: scalar })?,
                 _ => false,
             };
+            if !known && decides_who(path) {
+                // What says who is let in is never left out for a wrong word.
+                return Err(format!(
+                    "{}:{at}: {}: no key with one value of this section",
+                    file.display(),
+                    path.join(".")
+                ));
+            }
             if !known {
                 unknown.push(format!("{}:{at}: unknown key {}: nothing comes of it", file.display(), path.join(".")));
             }

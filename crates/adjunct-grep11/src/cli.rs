@@ -1,7 +1,7 @@
 //! The command line.
 
 use crate::config::{FILE, Settings, domains};
-use crate::log::{self, Level};
+use crate::log;
 use crate::{server, tokens};
 use clap::{CommandFactory, Parser, Subcommand};
 use rustix::process::{Pid, Signal, getppid, set_parent_process_death_signal};

@@ -106,7 +106,7 @@ mod tests {
         let number = AttributeValue { one_attr: Some(OneAttr::AttributeI(32)) };
         // CKA_VALUE, CKA_PRIVATE_EXPONENT to CKA_COEFFICIENT, a session, a MAC's key, and one that nobody knows.
         let secret = [0x11, 0x123, 0x124, 0x125, 0x126, 0x127, 0x128, 0x8001_000f, 0x8002_0002, 0x9999];
-        let public = [0x3, 0x102, 0x103, 0x120, 0x122, 0x180];
+        let public = [0x3, 0x102, 0x104, 0x120, 0x122, 0x180];
         let mut template: Attributes = secret.into_iter().chain(public).map(|of| (of, bytes())).collect();
         template.insert(0x161, number);
         let told: Vec<u64> = made(&[7], &template).attributes.into_keys().collect();

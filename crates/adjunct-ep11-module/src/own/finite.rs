@@ -46,6 +46,10 @@ pub(crate) struct Domain {
 
 impl Domain {
     fn new(p: &[u8], q: Option<&[u8]>, g: &[u8]) -> Option<Domain> {
+        // Before any arithmetic: whoever asks need have no key, and a number may be as long as a request.
+        let most = PRIMES.1.div_ceil(8) as usize;
+        let short = |number: &[u8]| trimmed(number).len() <= most;
+        (short(p) && q.is_none_or(short) && short(g)).then_some(())?;
         let p = Modulus::new(p)?;
         let q = q.map(|q| Modulus::new(q).ok_or(())).transpose().ok()?;
         let fits = (PRIMES.0..=PRIMES.1).contains(&p.bits()) && p.has_within(g);
@@ -56,7 +60,7 @@ impl Domain {
     /// Parameters of `CKA_IBM_STRUCT_PARAMS`: numbers of the prime's length behind each other.
     pub(crate) fn of_struct(kind: Use, bytes: &[u8]) -> Option<Domain> {
         let count = if kind == Use::Signatures { 3 } else { 2 };
-        bytes.len().is_multiple_of(count).then_some(())?;
+        (!bytes.is_empty() && bytes.len().is_multiple_of(count)).then_some(())?;
         let parts: Vec<&[u8]> = bytes.chunks(bytes.len() / count).collect();
         match parts[..] {
             [p, g] => Domain::new(p, None, g),
@@ -154,6 +158,8 @@ pub(super) fn of_pkcs8(der: &[u8], foreign: bool) -> Option<Result<Shared>> {
         let invalid = Rv(rv::WRAPPED_KEY_INVALID);
         let mut reader = Reader(info.key);
         let private = number(&mut reader).filter(|_| reader.ends().is_some()).ok_or(invalid)?;
+        // A longer exponent is out of range, and takes as long as it is.
+        ensure(trimmed(private).len() <= PRIMES.1.div_ceil(8) as usize, invalid.0)?;
         ensure(!foreign || domain.is_valid(), invalid.0)?;
         let public = domain.p.power(&domain.g, private).to_vec();
         let key = Key { kind, domain, private: Some(Secret::new(private.to_vec())), public };

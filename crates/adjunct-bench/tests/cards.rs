@@ -2,15 +2,17 @@
 
 #[path = "../../adjunct-cli/tests/copy/mod.rs"]
 mod copy;
+mod left;
 #[path = "../../adjunct-cli/tests/module/mod.rs"]
 mod module;
 #[path = "../../adjunct-cli/tests/segments/mod.rs"]
 mod segments;
 
 use copy::copy;
+use left::{left, words};
 use segments::Segments;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output, Stdio};
+use std::process::{Command, Stdio};
 use std::time::Duration;
 
 /// The command with a folder for temporary files of its own.
@@ -23,21 +25,6 @@ fn command(temporary: &Path, words: &[&str]) -> Option<Command> {
     let mut command = Command::new(env!("CARGO_BIN_EXE_adjunct-bench"));
     command.args(["bench", "cards", "--trust-module", "--module"]).arg(module).args(words).env("TMPDIR", temporary);
     Some(command)
-}
-
-fn words(output: &Output) -> String {
-    String::from_utf8_lossy(&output.stderr).into_owned()
-}
-
-/// Processes that have to do with a folder, and files in it.
-fn left(temporary: &Path) -> Vec<String> {
-    let folder = temporary.to_str().unwrap();
-    let processes = std::fs::read_dir("/proc").unwrap().flatten().filter_map(|process| {
-        let line = String::from_utf8_lossy(&std::fs::read(process.path().join("cmdline")).ok()?).replace('\0', " ");
-        line.contains(folder).then_some(line)
-    });
-    let files = std::fs::read_dir(temporary).unwrap().flatten().map(|file| file.path().display().to_string());
-    processes.chain(files).collect()
 }
 
 fn there_are_lanes() -> bool {

@@ -1,13 +1,15 @@
 //! `adjunct bench ep11`: what it reports, what it leaves behind and what it refuses. How fast anything is, is no test's matter.
 
+mod left;
 #[path = "../../adjunct-cli/tests/segments/mod.rs"]
 mod segments;
 
+use left::{left, words};
 use rustix::process::{Pid, Signal, kill_process};
 use segments::Segments;
 use serde_json::Value;
 use std::path::Path;
-use std::process::{Command, Output, Stdio};
+use std::process::{Command, Stdio};
 
 /// The command with a folder for temporary files of its own; `None` where it has no daemon or library.
 fn command(temporary: &Path, words: &[&str]) -> Option<Command> {
@@ -21,21 +23,6 @@ fn command(temporary: &Path, words: &[&str]) -> Option<Command> {
     let mut command = Command::new(program);
     command.args(["bench", "ep11", "--trust-module"]).args(words).env("TMPDIR", temporary);
     Some(command)
-}
-
-fn words(output: &Output) -> String {
-    String::from_utf8_lossy(&output.stderr).into_owned()
-}
-
-/// Processes that have to do with a folder, and files in it.
-fn left(temporary: &Path) -> Vec<String> {
-    let folder = temporary.to_str().unwrap();
-    let processes = std::fs::read_dir("/proc").unwrap().flatten().filter_map(|process| {
-        let line = String::from_utf8_lossy(&std::fs::read(process.path().join("cmdline")).ok()?).replace('\0', " ");
-        line.contains(folder).then_some(line)
-    });
-    let files = std::fs::read_dir(temporary).unwrap().flatten().map(|file| file.path().display().to_string());
-    processes.chain(files).collect()
 }
 
 #[test]

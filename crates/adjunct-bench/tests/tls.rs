@@ -2,13 +2,15 @@
 
 #[path = "../../adjunct-cli/tests/copy/mod.rs"]
 mod copy;
+mod left;
 #[path = "../../adjunct-cli/tests/module/mod.rs"]
 mod module;
 
 use copy::copy;
+use left::{left, words};
 use serde_json::Value;
 use std::path::Path;
-use std::process::{Command, Output, Stdio};
+use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 /// The command with a folder for temporary files of its own.
@@ -19,27 +21,12 @@ fn command(temporary: &Path, words: &[&str]) -> Option<Command> {
     Some(command)
 }
 
-fn words(output: &Output) -> String {
-    String::from_utf8_lossy(&output.stderr).into_owned()
-}
-
 /// A folder for temporary files that servers which give up root's rights may enter.
 fn temporary() -> tempfile::TempDir {
     use std::os::unix::fs::PermissionsExt;
     let folder = tempfile::tempdir().unwrap();
     std::fs::set_permissions(folder.path(), std::fs::Permissions::from_mode(0o755)).unwrap();
     folder
-}
-
-/// Processes that have to do with a folder, and what is in it.
-fn left(temporary: &Path) -> Vec<String> {
-    let folder = temporary.to_str().unwrap();
-    let processes = std::fs::read_dir("/proc").unwrap().flatten().filter_map(|process| {
-        let line = String::from_utf8_lossy(&std::fs::read(process.path().join("cmdline")).ok()?).replace('\0', " ");
-        line.contains(folder).then_some(line)
-    });
-    let files = std::fs::read_dir(temporary).unwrap().flatten().map(|file| file.path().display().to_string());
-    processes.chain(files).collect()
 }
 
 /// The report of a run with a server; every row has done something, and nothing has failed.

@@ -22,7 +22,15 @@ pub(crate) mod oid {
 pub(crate) struct Reader<'a>(pub(crate) &'a [u8]);
 
 impl<'a> Reader<'a> {
-    /// The contents of the next element, which has this tag.
+    /// The next element's tag, contents, and all of it.
+    pub(crate) fn any(&mut self) -> Option<(u8, &'a [u8], &'a [u8])> {
+        let (tag, contents, rest) = element(self.0)?;
+        let whole = &self.0[..self.0.len() - rest.len()];
+        self.0 = rest;
+        Some((tag, contents, whole))
+    }
+
+    /// The contents of the next element where it has this tag; one with another stays the next.
     pub(crate) fn take(&mut self, tag: u8) -> Option<&'a [u8]> {
         let (_, contents, rest) = element(self.0).filter(|(other, ..)| *other == tag)?;
         self.0 = rest;
@@ -32,11 +40,6 @@ impl<'a> Reader<'a> {
     /// The elements within the next one, which has this tag.
     pub(crate) fn within(&mut self, tag: u8) -> Option<Reader<'a>> {
         self.take(tag).map(Reader)
-    }
-
-    /// The next element where it has this tag.
-    pub(crate) fn optional(&mut self, tag: u8) -> Option<&'a [u8]> {
-        self.take(tag)
     }
 
     /// The bytes of a BIT STRING that is whole bytes.
@@ -148,13 +151,13 @@ impl<'a> EcPrivate<'a> {
         all.ends()?;
         (key.take(INTEGER)? == [1]).then_some(())?;
         let value = key.take(OCTETS)?;
-        if let Some(named) = key.optional(0xa0) {
+        if let Some(named) = key.take(0xa0) {
             let mut named = Reader(named);
             let named_curve = named.take(OID)?;
             (curve.is_empty() || named_curve == curve).then_some(())?;
             named.ends()?;
         }
-        let point = match key.optional(ONE) {
+        let point = match key.take(ONE) {
             Some(bits) => {
                 let mut bits = Reader(bits);
                 let point = bits.bits()?;

@@ -8,40 +8,8 @@
 //!              | SEQUENCE { scheme OID, SEQUENCE { wrap OID ... } } | SEQUENCE { SEQUENCE { [0] { OCTET STRING SKI } | OCTET STRING wrapped } } }
 //! ```
 
-use adjunct_ep11_wire::message::element;
+use crate::der::{BITS, INTEGER, OCTETS, OID, Reader, SEQUENCE};
 use adjunct_mechanisms::der::tlv;
-
-const INTEGER: u8 = 2;
-const BITS: u8 = 3;
-const OCTETS: u8 = 4;
-const OID: u8 = 6;
-const SEQUENCE: u8 = 0x30;
-
-/// Reads elements in their order.
-#[derive(Clone, Copy)]
-struct Reader<'a>(&'a [u8]);
-
-impl<'a> Reader<'a> {
-    /// The next element's tag, contents, and all of it.
-    fn any(&mut self) -> Option<(u8, &'a [u8], &'a [u8])> {
-        let (tag, contents, rest) = element(self.0)?;
-        let whole = &self.0[..self.0.len() - rest.len()];
-        self.0 = rest;
-        Some((tag, contents, whole))
-    }
-
-    fn take(&mut self, tag: u8) -> Option<&'a [u8]> {
-        self.any().filter(|(other, ..)| *other == tag).map(|(_, contents, _)| contents)
-    }
-
-    fn within(&mut self, tag: u8) -> Option<Reader<'a>> {
-        self.take(tag).map(Reader)
-    }
-
-    fn ends(self) -> Option<()> {
-        self.0.is_empty().then_some(())
-    }
-}
 
 /// An object identifier's contents.
 pub(super) mod oid {
@@ -61,7 +29,7 @@ pub(super) mod oid {
     /// dhSinglePass-stdDH-sha512kdf-scheme.
     pub const ECDH_SHA512: &[u8] = &[0x2b, 0x81, 4, 1, 11, 3];
     pub const AES256_WRAP: &[u8] = &[0x60, 0x86, 0x48, 1, 0x65, 3, 4, 1, 45];
-    pub const EC: &[u8] = &[0x2a, 0x86, 0x48, 0xce, 0x3d, 2, 1];
+    pub(crate) use crate::der::oid::EC;
 }
 
 /// Who has signed, how, and the signature.
@@ -130,7 +98,7 @@ pub(super) fn recipient(bytes: &[u8]) -> Option<Recipient<'_>> {
         (SEQUENCE | 0xa1, [3]) => {
             let mut originator = info.within(0xa0)?.within(0xa1)?;
             originator.take(SEQUENCE)?;
-            let point = originator.take(BITS)?.strip_prefix(&[0])?;
+            let point = originator.bits()?;
             let mut next = info;
             let material = match next.any()? {
                 (0xa1, contents, _) => {
@@ -191,7 +159,7 @@ pub(super) fn key_bits(spki: &[u8]) -> Option<&[u8]> {
     let mut info = all.within(SEQUENCE)?;
     all.ends()?;
     info.take(SEQUENCE)?;
-    info.take(BITS)?.strip_prefix(&[0])
+    info.bits()
 }
 
 /// The two numbers of an ECDSA signature, each filled up to `length` bytes.

@@ -44,12 +44,15 @@ pub(crate) struct Domain {
     g: Vec<u8>,
 }
 
+/// Whether a number is no longer than the longest prime.
+fn is_short(number: &[u8]) -> bool {
+    trimmed(number).len() <= PRIMES.1.div_ceil(8) as usize
+}
+
 impl Domain {
     fn new(p: &[u8], q: Option<&[u8]>, g: &[u8]) -> Option<Domain> {
         // Before any arithmetic: whoever asks need have no key, and a number may be as long as a request.
-        let most = PRIMES.1.div_ceil(8) as usize;
-        let short = |number: &[u8]| trimmed(number).len() <= most;
-        (short(p) && q.is_none_or(short) && short(g)).then_some(())?;
+        (is_short(p) && q.is_none_or(is_short) && is_short(g)).then_some(())?;
         let p = Modulus::new(p)?;
         let q = q.map(|q| Modulus::new(q).ok_or(())).transpose().ok()?;
         let fits = (PRIMES.0..=PRIMES.1).contains(&p.bits()) && p.has_within(g);
@@ -159,7 +162,7 @@ pub(super) fn of_pkcs8(der: &[u8], foreign: bool) -> Option<Result<Shared>> {
         let mut reader = Reader(info.key);
         let private = number(&mut reader).filter(|_| reader.ends().is_some()).ok_or(invalid)?;
         // A longer exponent is out of range, and takes as long as it is.
-        ensure(trimmed(private).len() <= PRIMES.1.div_ceil(8) as usize, invalid.0)?;
+        ensure(is_short(private), invalid.0)?;
         ensure(!foreign || domain.is_valid(), invalid.0)?;
         let public = domain.p.power(&domain.g, private).to_vec();
         let key = Key { kind, domain, private: Some(Secret::new(private.to_vec())), public };

@@ -50,7 +50,7 @@ pub(crate) fn generate(set: &'static Set) -> Shared {
 /// The set that an algorithm's identifier names.
 fn set(oid: &[u8], mut parameters: Reader<'_>) -> Option<&'static Set> {
     let set = Set::of_oid(oid)?;
-    _ = parameters.optional(NULL[0]);
+    _ = parameters.take(NULL[0]);
     parameters.ends()?;
     Some(set)
 }
@@ -95,7 +95,7 @@ fn private(set: &'static Set, der: &[u8]) -> Option<(Public, Private)> {
     let d = set.dropped();
     let t0 = vector(fields.bits()?, set.k, d, |one| Some((1 << (d - 1)) - one))?;
     let (t1, low) = scheme::halves(set, &rho, &s1, &s2);
-    if let Some(given) = fields.optional(ZERO) {
+    if let Some(given) = fields.take(ZERO) {
         let mut given = Reader(given);
         (given.bits()? == t1).then_some(())?;
         given.ends()?;
